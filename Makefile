@@ -1,0 +1,52 @@
+# signoff: everything a person or a machine does with this repository. `make help` lists it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+UV := $(BIN)/uv
+LOCKS := requirements/run.txt requirements/dev.txt requirements/uv.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench golden requirements lock clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+setup: $(READY) ## Leave a ready .venv with the program at .venv/bin/signoff
+
+$(READY): pyproject.toml hatch_build.py $(LOCKS)
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing locked requirements into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
+	@$(UV) pip sync --quiet --python $(BIN)/python --require-hashes requirements/uv.txt requirements/dev.txt
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup ## Run the main job on embedded defaults: no account, no key, no server
+	@$(BIN)/signoff doctor
+
+test: setup ## Set everything up and pass the tests
+	@$(BIN)/python -m pytest -n 2
+
+check: setup ## Format, lint, types, import rule, dead code, duplicates
+	@$(BIN)/ruff format --check --quiet . || { echo "run: .venv/bin/ruff format ."; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache | tail -n 4
+	@! $(BIN)/vulture | grep -v '^src/signoff/domain/' | grep -E 'unused (function|class|method|property|import)|unreachable'
+	@! $(BIN)/symilar --duplicates 10 --ignore-comments --ignore-docstrings --ignore-imports --ignore-signatures $$(git ls-files 'src/*.py') | grep -A 12 'similar lines in'
+
+bench: setup ## Measure every figure of the README against its reference
+	@$(BIN)/python -m benchmarks
+
+golden: setup ## Write the golden files anew; read the diff before committing
+	@$(BIN)/python -m pytest -q --update-golden -k golden
+
+requirements: setup ## Show which clauses are proved, open, or changed by a decision
+	@$(BIN)/python -m tests.clauses
+
+lock: $(BIN)/python ## Resolve requirements/*.in anew, with hashes
+	@for name in uv run dev; do $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/$$name.in -o requirements/$$name.txt; done
+
+clean: ## Remove what the other targets made
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .hypothesis

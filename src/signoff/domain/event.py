@@ -1,0 +1,52 @@
+"""What happens during a run, as it happens: one union, many readers (terminal, ACP, stream-json, live view)."""
+
+import msgspec
+
+from signoff.domain.call import ToolCall, ToolResult
+from signoff.domain.review import ApprovalRequestEvent, ReviewDecision
+from signoff.domain.verdict import Verdict
+
+
+class CallStarted(msgspec.Struct, frozen=True, tag="call_started"):
+    call: ToolCall
+
+
+class CallJudged(msgspec.Struct, frozen=True, tag="call_judged"):
+    call_id: str
+    verdict: Verdict
+
+
+class ReviewAsked(msgspec.Struct, frozen=True, tag="review_asked"):
+    request: ApprovalRequestEvent
+
+
+class ReviewAnswered(msgspec.Struct, frozen=True, tag="review_answered"):
+    call_id: str
+    decision: ReviewDecision
+
+
+class CallProgress(msgspec.Struct, frozen=True, tag="call_progress"):
+    call_id: str
+    text: str
+    stream: str = "stdout"
+
+
+class CallFinished(msgspec.Struct, frozen=True, tag="call_finished"):
+    result: ToolResult
+
+
+class Display(msgspec.Struct, frozen=True, tag="display"):
+    """What the agent shows the person of its own accord."""
+
+    content: str
+    level: str = "info"
+    title: str | None = None
+    thought: str | None = None
+    evidence: tuple[str, ...] = ()
+
+
+class Warned(msgspec.Struct, frozen=True, tag="warning"):
+    message: str
+
+
+RunEvent = CallStarted | CallJudged | ReviewAsked | ReviewAnswered | CallProgress | CallFinished | Display | Warned

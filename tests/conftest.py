@@ -1,0 +1,49 @@
+"""What every test may use: a private home, and golden files."""
+
+import os
+import pathlib
+from collections.abc import Callable
+
+import pytest
+
+GOLDEN = pathlib.Path(__file__).parent / "golden"
+SHARED_CASES = pathlib.Path(__file__).parents[2] / "shared" / "cases"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write golden files instead of comparing")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str | bytes], None]:
+    """golden("room/name.json", produced): equal to the file under tests/golden, or rewritten by `make golden`."""
+
+    def compare(name: str, produced: str | bytes) -> None:
+        data = produced.encode() if isinstance(produced, str) else produced
+        path = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        assert path.exists(), f"no golden file {name}; run `make golden` and read the diff"
+        assert data.decode() == path.read_bytes().decode()
+
+    return compare
+
+
+@pytest.fixture
+def home(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """A HOME of its own, so that no test sees or touches the developer's configuration."""
+    directory = tmp_path / "home"
+    directory.mkdir()
+    for name in [name for name in os.environ if name.startswith(("SIGNOFF_", "XDG_", "CODEX_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(directory))
+    return directory
+
+
+@pytest.fixture(scope="session")
+def cases() -> pathlib.Path:
+    """The measuring data that lies beside the repository; not part of it."""
+    if not SHARED_CASES.is_dir():
+        pytest.skip("the case files beside the repository are not here")
+    return SHARED_CASES
