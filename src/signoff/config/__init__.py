@@ -1,0 +1,1 @@
+"""What was configured, and where? Layers of settings, trust in projects, rule files."""
