@@ -39,12 +39,18 @@ class Command(msgspec.Struct, frozen=True, tag="command"):
     """One program start. `words` is what the program would see; a word only the shell can know is None.
 
     `plain` says that the script around it was read completely, so that a rule may grant it; every other command
-    can only be restricted.
+    can only be restricted. A wrapper (`timeout 5 make`) is a command of its own, followed by what it starts at
+    `depth` + 1. A rule speaks for both only if its pattern reaches `inner`; otherwise both have to be granted, and a
+    `transparent` wrapper is as good as what it starts.
     """
 
     words: tuple[str | None, ...]
     text: str
     plain: bool = True
+    depth: int = 0  # how many wrappers are around it
+    inner: int | None = None  # where in `words` the wrapped command begins; None: it wraps nothing
+    transparent: bool = False
+    directory: str | None = None  # where the script moved to before it; None: it did not move
 
 
 class FileRead(msgspec.Struct, frozen=True, tag="file_read"):
@@ -72,10 +78,15 @@ class Host(msgspec.Struct, frozen=True, tag="host"):
 
 
 class Opaque(msgspec.Struct, frozen=True, tag="opaque"):
-    """Something that cannot be understood, with the reason."""
+    """Something that cannot be understood, with the reason.
+
+    `asks`: a person has to look at it. Otherwise it is understood in outline: too little to grant anything, but no
+    question of its own.
+    """
 
     text: str
     reason: str
+    asks: bool = True
 
 
 Aspect = Command | FileRead | FileWrite | FileDelete | GitWrite | Host | Opaque
