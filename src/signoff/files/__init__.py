@@ -1,0 +1,1 @@
+"""How do we touch files safely? Atomic replacement, bounded locks, and access that cannot leave a directory."""
