@@ -49,4 +49,20 @@ class Warned(msgspec.Struct, frozen=True, tag="warning"):
     message: str
 
 
-RunEvent = CallStarted | CallJudged | ReviewAsked | ReviewAnswered | CallProgress | CallFinished | Display | Warned
+class DeveloperMessage(msgspec.Struct, frozen=True, tag="developer_message"):
+    """Something the agent has to be told that is no tool's result."""
+
+    text: str
+
+
+RunEvent = (
+    CallStarted
+    | CallJudged
+    | ReviewAsked
+    | ReviewAnswered
+    | CallProgress
+    | CallFinished
+    | Display
+    | Warned
+    | DeveloperMessage
+)

@@ -1,8 +1,18 @@
 """What a person is asked, and what they can say. Field names and words are those of the approval events on the wire."""
 
+import enum
 from typing import Literal
 
 import msgspec
+
+
+class Scope(enum.StrEnum):
+    """How far a yes reaches."""
+
+    ONCE = "once"
+    SESSION = "session"
+    PROJECT = "project"
+    USER = "user"
 
 
 class Approved(msgspec.Struct, frozen=True, tag="approved"):
@@ -13,10 +23,15 @@ class ApprovedForSession(msgspec.Struct, frozen=True, tag="approved_for_session"
     """Yes, and do not ask again in this session for the same approval keys."""
 
 
-class ApprovedExecpolicyAmendment(msgspec.Struct, frozen=True, tag="approved_execpolicy_amendment"):
-    """Yes, and save this prefix as a rule. What the person sends back counts, not what was proposed."""
+class ApprovedExecpolicyAmendment(msgspec.Struct, frozen=True, tag="approved_execpolicy_amendment", omit_defaults=True):
+    """Yes, and save this prefix as a rule. What the person sends back counts, not what was proposed.
+
+    `scope` and `expires_in_ms` are ours; left at their defaults they do not appear on the wire.
+    """
 
     proposed_execpolicy_amendment: tuple[str, ...]
+    scope: Scope = Scope.USER
+    expires_in_ms: int | None = None
 
 
 class Denied(msgspec.Struct, frozen=True, tag="denied"):

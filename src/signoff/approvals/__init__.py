@@ -1,0 +1,1 @@
+"""What does the person say? Questions, who answers them, and what is remembered of the answer."""

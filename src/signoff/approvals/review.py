@@ -1,0 +1,61 @@
+"""Ask, and wait no longer than allowed. Whatever goes wrong on the way to a yes is a no.
+
+A reviewer is anything with `review(request)`: the terminal, an editor, a script, nobody.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol
+
+from signoff.approvals.request import ReviewRequest
+from signoff.domain.errors import SignoffError
+from signoff.domain.review import Denied, ReviewDecision, TimedOut
+
+
+class Reviewer(Protocol):
+    async def review(self, request: ReviewRequest) -> ReviewDecision: ...
+
+
+async def ask(reviewer: Reviewer, request: ReviewRequest, limit_s: float) -> ReviewDecision:
+    """The reviewer's answer; `timed_out` after the limit (the loop's clock is monotonic), `denied` if the reviewer drops
+    the question or fails."""
+    try:
+        async with asyncio.timeout(limit_s):
+            return await reviewer.review(request)
+    except TimeoutError:
+        return TimedOut()
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise  # it is we who are stopped, not the question
+        return Denied()
+    except (SignoffError, OSError) as error:
+        return Denied(rejection=f"nobody could be asked: {error}")
+
+
+class Line:
+    """First come, first asked: one question at a time on one screen. `behind` is how many wait for the current one."""
+
+    def __init__(self, most: int = 1_000, changed: Callable[[], None] = lambda: None) -> None:
+        self._most = most
+        self._changed = changed
+        self._lock = asyncio.Lock()
+        self.behind = 0
+
+    @contextlib.asynccontextmanager
+    async def turn(self) -> AsyncIterator[bool]:
+        """Enter when it is your turn; False at once when too many wait already."""
+        if self.behind >= self._most:
+            yield False
+            return
+        self.behind += 1
+        self._changed()
+        try:
+            await self._lock.acquire()
+        finally:
+            self.behind -= 1
+        try:
+            yield True
+        finally:
+            self._lock.release()
