@@ -1,0 +1,203 @@
+"""Tool events: what a child says about its tools, one JSON object a line. `docs/protocol.md` describes them for others.
+
+Reading never raises: a line is an event, a failure with its kind, or plain text (None).
+"""
+
+import re
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from signoff.domain.errors import InvalidJson, MissingField, ParseError, SchemaMismatch, UnknownType
+from signoff.domain.intent import Action
+from signoff.wire import strict_json
+
+PREFIX = b"@@MEM_TOOL_EVENT@@ "
+MAX_ID = 256
+
+Time = str | int | float
+
+
+class ToolRequest(msgspec.Struct, frozen=True, tag_field="type", tag="tool.request"):
+    v: Literal[1]
+    ts: Time
+    id: str
+    tool: str
+    action: str  # as the child spells it; `judged_action` is what it counts as
+    args: Any
+    rationale: str | None = None
+    requires_policy: bool = False
+    run_id: str | None = None
+    trace: dict[str, Any] | None = None
+    nonce: str | None = None
+
+    @property
+    def judged_action(self) -> Action:
+        """Unknown is never milder than exec."""
+        return Action(self.action) if self.action in _ACTIONS else Action.EXEC
+
+
+class ToolResult(msgspec.Struct, frozen=True, tag_field="type", tag="tool.result"):
+    v: Literal[1]
+    ts: Time
+    id: str
+    ok: bool
+    output: Any
+    error: str | None = None
+    run_id: str | None = None
+    trace: dict[str, Any] | None = None
+    nonce: str | None = None
+
+
+class ToolProgress(msgspec.Struct, frozen=True, tag_field="type", tag="tool.progress"):
+    v: Literal[1]
+    ts: Time
+    id: str
+    stage: str
+    message: str | None = None
+    percent: Annotated[float, msgspec.Meta(ge=0, le=100)] | None = None
+    run_id: str | None = None
+    trace: dict[str, Any] | None = None
+    nonce: str | None = None
+
+
+class PolicyAck(msgspec.Struct, frozen=True, tag_field="type", tag="policy.ack"):
+    """A child's word that it heard a ping (the id of the ping) or a decision."""
+
+    v: Literal[1]
+    ts: Time
+    id: str
+    decision: str | None = None
+    run_id: str | None = None
+    trace: dict[str, Any] | None = None
+    nonce: str | None = None
+
+
+ToolEvent = ToolRequest | ToolResult | ToolProgress | PolicyAck
+TYPES = ("tool.request", "tool.result", "tool.progress", "policy.ack")
+
+_ACTIONS = frozenset(Action)
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_MISSING = re.compile(r"missing required field `(\w+)`")
+_PREFIXED_LINE = b"\n" + PREFIX
+_progress: msgspec.json.Decoder[ToolProgress] = msgspec.json.Decoder(ToolProgress)
+_decoder: msgspec.json.Decoder[ToolEvent] = msgspec.json.Decoder(ToolEvent)
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """A line that wanted to be an event and is none. It stays text; it is counted."""
+
+    kind: str  # the code of the error: parse.invalid_json, parse.missing_field …
+    message: str
+    line: str  # cut to something a person can look at
+
+
+def read_prefixed(payload: bytes) -> ToolEvent | Failure:
+    """The rest of a line after the prefix: an event, or a failure."""
+    try:
+        return _decode(payload)
+    except ParseError as error:
+        return _failure(error, payload)
+
+
+def read_bare(line: bytes) -> ToolEvent | Failure | None:
+    """A line that starts with `{`: an event only if it is an object with both `v` and `type`; otherwise text."""
+    try:
+        return _decode(line)
+    except ParseError as error:
+        return _failure(error, line) if _claims_to_be_event(line) else None
+
+
+def read_block(block: bytes, prefixed: bool, bare: bool) -> list[ToolEvent] | None:
+    """Many whole lines at once, at the speed of the decoder. None where any of them needs a closer look.
+
+    Only progress is read this way: nothing is decided by it, and it is what comes in floods.
+    """
+    lines = block.count(b"\n")
+    if block.startswith(PREFIX):
+        if not prefixed or block.count(_PREFIXED_LINE) != lines - 1:
+            return None
+        block = block[len(PREFIX) :].replace(_PREFIXED_LINE, b"\n")
+    elif not bare:
+        return None
+    try:
+        events = _progress.decode_lines(block)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if len(events) != lines or sum(map(_fields_given, events)) != block.count(b'":'):
+        return None
+    try:
+        for stamp, name in {(event.ts, event.id) for event in events}:
+            _check_head(stamp, name)
+    except ParseError:
+        return None
+    return list(events)
+
+
+def _decode(payload: bytes) -> ToolEvent:
+    try:
+        event = _decoder.decode(payload)
+    except msgspec.ValidationError as error:
+        strict_json.loads(payload)  # broken JSON is the better reason
+        raise _mismatch(str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        strict_json.loads(payload)
+        raise InvalidJson(str(error)) from error
+    except RecursionError as error:
+        raise InvalidJson("nested too deeply") from error
+    if type(event) is not ToolProgress or payload.count(b'":') != _fields_given(event):
+        strict_json.loads(payload)
+    _check_head(event.ts, event.id)
+    return event
+
+
+def _fields_given(event: ToolProgress) -> int:
+    """How many keys a flat progress line must have; any other count takes the slow, strict road."""
+    return (
+        5
+        + (event.message is not None)
+        + (event.percent is not None)
+        + (event.run_id is not None)
+        + (event.nonce is not None)
+    )
+
+
+def _check_head(stamp: Time, name: str) -> None:
+    if not name or len(name) > MAX_ID or not name.isprintable():
+        raise SchemaMismatch("`id` must be 1 to 256 printable characters")
+    if isinstance(stamp, str) and not (_RFC3339.fullmatch(stamp) or (stamp.isascii() and stamp.isdigit())):
+        raise SchemaMismatch("`ts` must be RFC 3339 or epoch milliseconds")
+
+
+def _mismatch(text: str) -> ParseError:
+    missing = _MISSING.search(text)
+    if missing:
+        return MissingField(f"`{missing[1]}` is missing")
+    return UnknownType(text) if text.endswith("`$.type`") else SchemaMismatch(text)
+
+
+def _claims_to_be_event(line: bytes) -> bool:
+    try:
+        value = strict_json.json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and "v" in value and "type" in value
+
+
+def _failure(error: ParseError, line: bytes) -> Failure:
+    return Failure(error.code, error.message, line[:200].decode("utf-8", "backslashreplace"))
+
+
+def encode(event: ToolEvent, *, prefix: bool = True) -> bytes:
+    """One line, with the documented order of fields: v, type, ts, then the rest; what is not set is left out."""
+    return (PREFIX if prefix else b"") + encode_line(event)
+
+
+def encode_line(message: msgspec.Struct) -> bytes:
+    given = {
+        name: value
+        for name, value in msgspec.structs.asdict(message).items()
+        if value is not None or name in ("args", "output")
+    }
+    fields = {"v": given.pop("v"), "type": message.__struct_config__.tag, **given}
+    return msgspec.json.encode(fields) + b"\n"
