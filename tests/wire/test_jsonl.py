@@ -1,5 +1,7 @@
 """Event lines in a stream: the same events and the same text for every way of cutting it."""
 
+import itertools
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -62,7 +64,7 @@ def run(
 def test_any_chunking_gives_the_same_events_and_text(lines: list[bytes], cuts: list[int]) -> None:
     stream = b"".join(lines)
     borders = sorted({0, len(stream), *(cut % (len(stream) + 1) for cut in cuts)})
-    chunks = [stream[a:b] for a, b in zip(borders, borders[1:], strict=False)]
+    chunks = [stream[a:b] for a, b in itertools.pairwise(borders)]
     assert run(chunks) == run([stream]) == run([stream[i : i + 1] for i in range(len(stream))])
 
 

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from signoff.domain.errors import InvalidJson, ParseError, SchemaMismatch, UnknownType
+from signoff.domain.errors import InvalidJson, SchemaMismatch, UnknownType
 from signoff.wire import strict_json
 from signoff.wire.tool_events import Time, encode_line
 
@@ -74,6 +74,3 @@ def decode(line: bytes) -> ControlMessage:
         return msgspec.convert(fields, _TYPES[kind])
     except msgspec.ValidationError as error:
         raise SchemaMismatch(str(error)) from error
-
-
-__all__ = ["ControlMessage", "ParseError", "PolicyAbort", "PolicyDecision", "PolicyPing", "decode", "encode"]

@@ -3,6 +3,7 @@
 Reading never raises: a line is an event, a failure with its kind, or plain text (None).
 """
 
+import json
 import re
 from typing import Annotated, Any, Literal
 
@@ -178,7 +179,7 @@ def _mismatch(text: str) -> ParseError:
 
 def _claims_to_be_event(line: bytes) -> bool:
     try:
-        value = strict_json.json.loads(line)
+        value = json.loads(line)
     except (ValueError, RecursionError):
         return False
     return isinstance(value, dict) and "v" in value and "type" in value
