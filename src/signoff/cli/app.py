@@ -1,16 +1,39 @@
 """The click application: subcommands by name from the table, errors to one sentence and the right exit status."""
 
+import difflib
 import importlib
 import os
 import sys
+import traceback
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem, shell_complete
 
-from signoff.cli.commands import COMMANDS
-from signoff.domain.errors import Exit, SignoffError
+from signoff.cli import help, installed
+from signoff.cli.commands import COMMANDS, OPTIONS
+from signoff.cli.output import Output
+from signoff.domain.errors import Exit, SignoffError, UsageError
+
+NAME = "signoff"
+COMPLETION_VARIABLE = "_SIGNOFF_COMPLETE"
 
 
-class LazyGroup(click.Group):
+class Group(click.Group):
+    """A group that answers a misspelt command with the one that was meant."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            near = difflib.get_close_matches(name, self.list_commands(ctx), n=1)
+            hint = f'Did you mean "{ctx.command_path} {near[0]}"?' if near else f'Run "{ctx.command_path} --help".'
+            raise UsageError(f'"{ctx.command_path}" has no command {name!r}', hint=hint)
+        return super().resolve_command(ctx, args)
+
+
+class Application(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
@@ -22,36 +45,97 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+    def get_help(self, ctx: click.Context) -> str:
+        return help.text().rstrip("\n")
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """From the table: completing a command name must not import every command."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [CompletionItem(name, help=e.summary) for name, e in COMMANDS.items() if name.startswith(incomplete)]
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--debug", is_flag=True, help="Show stack traces.")
-def application(debug: bool) -> None:
-    """One door in front of everything a coding agent does."""
+def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        click.echo(installed.text(), nl=False)
+        ctx.exit()
+
+
+_KINDS: dict[str, dict[str, Any]] = {
+    "--config": {"multiple": True},
+    "--version": {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _version},
+}
+
+
+def _options() -> list[click.Parameter]:
+    """The options of the table; --help is click's own."""
+    return [
+        click.Option(list(names), help=meaning, metavar=value or None, **_KINDS.get(names[-1], {"is_flag": True}))
+        for names, value, meaning in OPTIONS
+        if names[-1] != "--help"
+    ]
+
+
+@click.pass_context
+def _remember(ctx: click.Context, config: tuple[str, ...], debug: bool, quiet: bool, no_color: bool) -> None:
+    if not all("=" in assignment for assignment in config):
+        raise UsageError("-c wants KEY=VALUE", hint="Example: signoff -c sandbox.mode=read-only config list")
+    flags = {key.strip(): value for key, _, value in (assignment.partition("=") for assignment in config)}
+    ctx.obj = Output(quiet=quiet, debug=debug, no_color=no_color, flags=flags)
+
+
+application = Application(
+    NAME,
+    callback=_remember,
+    params=_options(),
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help=help.ABOUT,
+)
 
 
 def run(arguments: list[str]) -> int:
     """Run one command line and give its exit status. Nothing escapes as a traceback unless --debug is given."""
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
+    debug = False
     try:
-        status = application.main(arguments, prog_name="signoff", standalone_mode=False)
+        if COMPLETION_VARIABLE in os.environ:
+            return shell_complete(application, {}, NAME, COMPLETION_VARIABLE, os.environ[COMPLETION_VARIABLE])
+        with application.make_context(NAME, arguments) as context:
+            debug = context.params["debug"]
+            status = application.invoke(context)
         return status if isinstance(status, int) else Exit.OK
-    except SignoffError as error:
-        if "--debug" in arguments:
-            raise
-        print(f"signoff: {error.message}", file=sys.stderr)  # noqa: T201
-        if error.hint:
-            print(f"  {error.hint}", file=sys.stderr)  # noqa: T201
-        return error.exit
     except click.exceptions.Exit as leave:
         return leave.exit_code
-    except click.UsageError as error:
-        error.show()
-        return Exit.USAGE
     except (click.Abort, KeyboardInterrupt):
-        return Exit.INTERRUPTED
+        return complain("interrupted", None, Exit.INTERRUPTED)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that the interpreter's last flush has somewhere to go
-        return Exit.INTERRUPTED
+        raise  # nobody reads on: the entry point ends quietly
+    except Exception as error:
+        if debug:
+            traceback.print_exception(error)
+        return explain(error)
+
+
+def explain(error: Exception) -> int:
+    """One sentence for any error, and the exit status it has."""
+    match error:
+        case SignoffError():
+            return complain(error.message, error.hint, error.exit)
+        case click.UsageError():
+            command = error.ctx.command_path if error.ctx else NAME
+            return complain(error.format_message(), f'Run "{command} --help" to see how it is used.', Exit.USAGE)
+        case click.ClickException():
+            return complain(error.format_message(), None, Exit.USAGE)
+        case OSError():
+            where = f": {error.filename}" if error.filename else ""
+            return complain(f"the system refused: {error.strerror}{where}", None, Exit.INTERNAL)
+        case _:
+            reason = f"internal error: {type(error).__name__}: {error}"
+            return complain(reason, "Please report it with the output of the same call under --debug.", Exit.INTERNAL)
+
+
+def complain(sentence: str, hint: str | None, status: Exit) -> int:
+    if sys.stderr is not None:
+        click.echo(f"signoff: {sentence}" + (f"\n  {hint}" if hint else ""), err=True)
+    return status

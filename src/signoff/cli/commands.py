@@ -1,14 +1,27 @@
 """The command table: name, where the click command lives, and its line in `signoff --help`. Modules are named as strings
-so that a command costs nothing until it is called."""
-
-from typing import NamedTuple
+so that a command costs nothing until it is called, and this file imports nothing, so that help costs nothing either."""
 
 
-class Entry(NamedTuple):
-    target: str  # module:attribute
-    summary: str
+class Entry:
+    __slots__ = ("summary", "target")
+
+    def __init__(self, target: str, summary: str) -> None:
+        self.target = target  # module:attribute
+        self.summary = summary
 
 
 COMMANDS: dict[str, Entry] = {
     "version": Entry("signoff.cli.version:version", "Show what is installed: version, commit, Python, platform."),
 }
+
+# Options of `signoff` itself, before the command: names, placeholder of the value, meaning.
+OPTIONS: tuple[tuple[tuple[str, ...], str, str], ...] = (
+    (("-c", "--config"), "KEY=VALUE", "Set a setting for this call only; may be repeated."),
+    (("--debug",), "", "Show stack traces."),
+    (("-q", "--quiet"), "", "Say only what was asked for, and errors."),
+    (("--no-color",), "", "Never use colour; NO_COLOR does the same."),
+    (("-V", "--version"), "", "Show what is installed."),
+    (("-h", "--help"), "", "Show this text."),
+)
+
+EXAMPLES: tuple[str, ...] = ("signoff version --json",)

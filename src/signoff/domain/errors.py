@@ -84,6 +84,7 @@ class Exit(enum.IntEnum):
     LEDGER_UNFINISHED = 64
     TIMEOUT = 124
     INTERRUPTED = 130
+    PIPE_CLOSED = 141  # nobody reads our output any more, as if SIGPIPE had ended us
 
 
 class SignoffError(Exception):
