@@ -202,3 +202,7 @@ def encode_line(message: msgspec.Struct) -> bytes:
     }
     fields = {"v": given.pop("v"), "type": message.__struct_config__.tag, **given}
     return msgspec.json.encode(fields) + b"\n"
+
+
+def replace(event: ToolEvent, fields: dict[str, str]) -> ToolEvent:
+    return msgspec.structs.replace(event, **fields)
