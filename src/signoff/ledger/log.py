@@ -1,0 +1,226 @@
+"""The log of one run: append-only, hash-chained, and durable before anything takes effect.
+
+Callers hand records in from any thread (`submit`) and may wait for them to be on disk. One committer thread writes what
+has gathered and syncs once for everybody who waits: a slow disk makes the groups bigger, not the queue of syncs longer.
+After one failed write or sync nothing is durable any more, ever: a sync that failed once may report success the next
+time although the data is gone. So every waiter, present and future, sees `LedgerUnwritable`, and nothing is allowed.
+"""
+
+import datetime
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Self
+
+from signoff.domain.errors import LedgerUnwritable
+from signoff.ledger.chain import Chain
+from signoff.ledger.place import open_new
+from signoff.ledger.prepare import Preparation, Redacts
+from signoff.ledger.records import Close, Decision, Genesis, Record
+
+LARGEST_BACKLOG = 64 * 1024 * 1024  # bytes that may wait for the disk before the ledger gives up
+LONGEST_CLOSE = 30.0  # seconds
+
+
+class Disk:
+    """The two operations that can fail. A test may pass its own."""
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        return os.write(descriptor, data)
+
+    def sync(self, descriptor: int) -> None:
+        os.fdatasync(descriptor)
+
+
+def stamp() -> tuple[str, int]:
+    """Now, for people and for order: UTC in RFC 3339, and the monotonic clock in nanoseconds."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds"), time.monotonic_ns()
+
+
+class Ticket:
+    """A promise that one record becomes durable. Waiting asks for a sync; not waiting lets the record ride along."""
+
+    __slots__ = ("_callbacks", "_ledger", "_open", "_settled", "error", "urgent")
+
+    def __init__(self, ledger: "Ledger", urgent: bool) -> None:
+        self.error: LedgerUnwritable | None = None
+        self.urgent = urgent
+        self._ledger = ledger
+        self._callbacks: list[Callable[[Ticket], None]] = []
+        self._settled = False
+        self._open = threading.Lock()
+        self._open.acquire()
+
+    @property
+    def durable(self) -> bool:
+        return self._settled and self.error is None
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Return once the record is on disk; raise LedgerUnwritable if it never will be, or is not in time."""
+        if not self._settled:
+            self._ledger._hurry(self)
+            if not self._open.acquire(timeout=-1 if timeout is None else timeout):
+                raise LedgerUnwritable(f"the ledger was not on disk after {timeout:g} s")
+            self._open.release()  # for whoever else waits
+        if self.error is not None:
+            raise LedgerUnwritable(self.error.message, hint=self.error.hint)
+
+    def add_done_callback(self, callback: Callable[["Ticket"], None]) -> None:
+        """Call back once it is known whether the record is durable: from the committer's thread, or now if it is known.
+
+        From asyncio: `ticket.add_done_callback(lambda done: loop.call_soon_threadsafe(settle, done.error))`.
+        """
+        with self._ledger._changed:
+            if not self._settled:
+                self._callbacks.append(callback)
+                return
+        callback(self)
+
+    def _tell(self) -> None:
+        self._open.release()
+        for callback in self._callbacks:
+            try:
+                callback(self)
+            except Exception:  # noqa: S110  the caller may be gone (its loop closed); the others still must hear of it
+                pass
+
+
+class Ledger:
+    """One run's log. Made by `create`; every method may be called from any thread."""
+
+    def __init__(
+        self,
+        descriptors: tuple[int, int],
+        run_id: str,
+        prepare: Preparation,
+        disk: Disk,
+        clock: Callable[[], tuple[str, int]],
+    ) -> None:
+        self.run_id = run_id
+        self.failure: LedgerUnwritable | None = None
+        self._file, self._folder = descriptors
+        self._prepare = prepare
+        self._disk = disk
+        self._clock = clock
+        self._chain = Chain(run_id)
+        self._changed = threading.Condition(threading.Lock())
+        self._lines: list[bytes] = []
+        self._backlog = 0
+        self._waiting: list[Ticket] = []  # tickets of everything that is not durable yet
+        self._sync_wanted = False
+        self._over = False  # no record may follow
+        self._directory_synced = False
+        self._closing: Ticket
+        self._committer = threading.Thread(target=self._commit, name="ledger", daemon=True)
+
+    @classmethod
+    def create(
+        cls,
+        directory: str,
+        run_id: str,
+        genesis: Genesis,
+        *,
+        redactor: Redacts,
+        key: bytes,
+        disk: Disk | None = None,
+        clock: Callable[[], tuple[str, int]] = stamp,
+    ) -> Self:
+        """Open a fresh ledger with its first record. Raises LedgerUnwritable if that is not possible."""
+        ledger = cls(open_new(directory, run_id), run_id, Preparation(redactor, key), disk or Disk(), clock)
+        ledger._committer.start()
+        ledger.submit(genesis)
+        return ledger
+
+    @property
+    def head(self) -> str:
+        """The hash of the last record handed in."""
+        return self._chain.head
+
+    def submit(self, record: Record) -> Ticket:
+        """Hand in a record. Never waits for the disk and never raises: whether it got there is the ticket's to say."""
+        data = self._prepare.bytes(record)
+        with self._changed:
+            return self._append(data, urgent=isinstance(record, Decision))
+
+    def write(self, record: Record, timeout: float | None = None) -> None:
+        """Hand in a record and wait until it is durable."""
+        self.submit(record).wait(timeout)
+
+    def close(self, exit_code: int = 0, reason: str = "") -> str:
+        """Write the closing record, wait for the disk, and give the head: the hash that vouches for the whole run."""
+        with self._changed:
+            if not self._over:
+                last = Close(exit_code=exit_code, reason=reason, count=self._chain.seq, head=self._chain.head)
+                self._closing = self._append(self._prepare.bytes(last), urgent=True)
+                self._over = True
+        self._closing.wait(LONGEST_CLOSE)
+        self._committer.join(LONGEST_CLOSE)
+        return self._chain.head
+
+    def _append(self, data: bytes, urgent: bool) -> Ticket:
+        """Number, chain and queue a record; the lock is held."""
+        ticket = Ticket(self, urgent)
+        if self._backlog > LARGEST_BACKLOG and self.failure is None:
+            self.failure = LedgerUnwritable("the disk is too slow for the ledger: too much is waiting to be written")
+        if self.failure is not None or self._over:
+            ticket.error = self.failure or LedgerUnwritable("the ledger of this run is closed")
+            ticket._settled = True
+            ticket._open.release()
+            return ticket
+        line = self._chain.link(data, *self._clock())
+        self._lines.append(line)
+        self._backlog += len(line)
+        self._waiting.append(ticket)
+        self._sync_wanted |= urgent
+        self._changed.notify()
+        return ticket
+
+    def _hurry(self, ticket: Ticket) -> None:
+        """Somebody waits for a record that was not urgent."""
+        with self._changed:
+            if not ticket.urgent and not ticket._settled:
+                ticket.urgent = self._sync_wanted = True
+                self._changed.notify()
+
+    def _commit(self) -> None:
+        """The committer's thread: write what has gathered; when somebody waits, sync once and tell all of them."""
+        over = False
+        while not over and self.failure is None:
+            with self._changed:
+                self._changed.wait_for(lambda: self._lines or self._sync_wanted or self._over or self.failure)
+                lines, self._lines, self._backlog = self._lines, [], 0
+                sync, self._sync_wanted = self._sync_wanted, False
+                over, covered = self._over, len(self._waiting)
+            try:
+                self._put(b"".join(lines))
+                if sync:
+                    self._sync()
+                    self._settle(covered, None)
+            except OSError as error:
+                self.failure = LedgerUnwritable(
+                    f"the ledger cannot be written: {error.strerror or error}",
+                    hint="Nothing is allowed without a record of it. Make room or repair the disk, then start again.",
+                )
+        self._settle(None, self.failure)
+        os.close(self._file)
+        os.close(self._folder)
+
+    def _put(self, data: bytes) -> None:
+        while data:
+            data = data[self._disk.write(self._file, data) :]
+
+    def _sync(self) -> None:
+        self._disk.sync(self._file)
+        if not self._directory_synced:  # once: so that the file itself outlives a crash
+            self._disk.sync(self._folder)
+            self._directory_synced = True
+
+    def _settle(self, count: int | None, error: LedgerUnwritable | None) -> None:
+        """Tell the first `count` tickets, or all of them, how it went."""
+        with self._changed:
+            known, self._waiting = self._waiting[:count], self._waiting[count:] if count is not None else []
+            for ticket in known:
+                ticket.error, ticket._settled = error, True
+        for ticket in known:
+            ticket._tell()
