@@ -90,7 +90,9 @@ class Scanner:
         while (start := self._candidate(buffer, at, end)) >= 0:
             stop = buffer.find(_NEWLINE, start, end)
             if stop < 0:
-                if not final and self._may_become_event(buffer, start, end):
+                if end - start > MAX_LINE:
+                    failures.append(Failure("parse.line_too_long", f"an event line has at most {MAX_LINE} bytes", ""))
+                elif not final and self._may_become_event(buffer, start, end):
                     keep = start
                 elif final:
                     self._read(buffer[start:end], failures)  # an event cut short is no event, but it is noticed
@@ -151,8 +153,6 @@ class Scanner:
         return place if place != 0 or self._line_start else self._line_beginning(buffer, mark, 1, end)
 
     def _may_become_event(self, buffer: bytearray, start: int, end: int) -> bool:
-        if end - start > MAX_LINE:
-            return False
         head = bytes(buffer[start : start + len(PREFIX)][: end - start])
         if head[:1] == _AT:
             return PREFIX.startswith(head)

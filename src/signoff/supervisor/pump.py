@@ -1,0 +1,106 @@
+"""Pass a child's stream through to where the user reads it, and take the events out on the way.
+
+Text goes out with the read that brought it, before anything is parsed further; only a possible event line waits.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+
+from signoff.wire.jsonl import MAX_LINE, Found, Scan, Scanner, Text
+from signoff.wire.tool_events import Failure, ToolEvent
+
+BUFFER = 128 * 1024
+TAIL = 64 * 1024
+
+
+class Tail:
+    """The last bytes of a stream, for diagnosis and for memory's signals."""
+
+    def __init__(self, size: int = TAIL) -> None:
+        self._size = size
+        self._last = b""
+        self.total = 0
+
+    def add(self, piece: memoryview) -> None:
+        self.total += len(piece)
+        if len(piece) >= self._size:
+            self._last = bytes(piece[-self._size :])
+        else:
+            self._last = (self._last + bytes(piece))[-self._size :]
+
+    def bytes(self) -> bytes:
+        return self._last
+
+
+class Pump:
+    """One stream. `run` returns at its end; give it a thread."""
+
+    def __init__(
+        self,
+        source: int,
+        sink: int | None,
+        scanner: Scanner,
+        on_events: Callable[[list[ToolEvent]], None],
+        on_failures: Callable[[list[Failure]], None],
+        *,
+        show_events: bool = False,
+    ) -> None:
+        self._source = source
+        self._sink = sink
+        self._scanner = scanner
+        self._on_events = on_events
+        self._on_failures = on_failures
+        self._show_events = show_events
+        self.tail = Tail()
+        self.reads = 0
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        try:
+            self._pass_through()
+        except BrokenPipeError:
+            pass  # nobody reads us any more: closing the source lets the child feel it, as in any pipeline
+        finally:
+            os.close(self._source)
+            self.ended.set()
+
+    def _pass_through(self) -> None:
+        buffer = bytearray(BUFFER)
+        view = memoryview(buffer)
+        held = 0
+        while True:
+            try:
+                got = os.readv(self._source, [view[held:]])
+            except OSError:  # a pseudo-terminal says EIO where a pipe says end of file
+                got = 0
+            self.reads += 1
+            end = held + got
+            scan = self._scanner.scan(buffer, end, final=got == 0)
+            self._handle(scan, view)
+            if got == 0:
+                return
+            held = end - scan.keep
+            if held and scan.keep:
+                view[:held] = view[scan.keep : end]
+            if held == len(buffer) and held <= MAX_LINE:
+                view.release()
+                buffer.extend(bytes(len(buffer)))
+                view = memoryview(buffer)
+
+    def _handle(self, scan: Scan, view: memoryview) -> None:
+        if scan.failures:
+            self._on_failures(scan.failures)
+        for piece in scan.pieces:
+            match piece:
+                case Text(start, stop):
+                    self._write(view[start:stop])
+                case Found(events, start, stop):
+                    if self._show_events:
+                        self._write(view[start:stop])
+                    self._on_events(events)
+
+    def _write(self, piece: memoryview) -> None:
+        self.tail.add(piece)
+        while self._sink is not None and piece:
+            piece = piece[os.write(self._sink, piece) :]
