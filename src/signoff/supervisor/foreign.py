@@ -1,0 +1,150 @@
+"""What will somebody else's tool touch? Its name, action and arguments become an intent.
+
+Commands, paths and addresses are looked for under the argument names that tools use, whatever the tool is called: finding
+more only makes the verdict stricter. A tool known to run commands whose command cannot be found is opaque.
+"""
+
+import enum
+import os.path
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from signoff.domain.intent import Action, Aspect, Escalation, FileDelete, FileRead, FileWrite, Host, Intent, Opaque
+from signoff.policy.shell import read_argv, read_script
+
+
+class Kind(enum.StrEnum):
+    """What a tool of a known name does."""
+
+    COMMAND = "command"
+    READ = "read"
+    WRITE = "write"
+    DELETE = "delete"
+    HOST = "host"
+    HARMLESS = "harmless"
+
+
+TOOLS: dict[str, Kind] = {
+    **dict.fromkeys(
+        ["shell", "bash", "sh", "exec", "shell.exec", "terminal", "run_terminal_cmd", "run_shell_command", "run_command",
+         "execute_command", "exec_command", "shell_command", "local_shell"],
+        Kind.COMMAND,
+    ),
+    **dict.fromkeys(["fs.read", "read", "read_file", "view", "list_dir", "ls", "glob", "grep", "search"], Kind.READ),
+    **dict.fromkeys(
+        ["fs.write", "write", "write_file", "edit", "edit_file", "multiedit", "apply_patch", "str_replace", "move_file"], Kind.WRITE
+    ),
+    **dict.fromkeys(["fs.delete", "delete", "delete_file"], Kind.DELETE),
+    **dict.fromkeys(["net.http", "http", "fetch", "web_fetch", "webfetch", "browser", "download"], Kind.HOST),
+    **dict.fromkeys(["display", "update_plan", "todo_write", "todowrite", "todo_read"], Kind.HARMLESS),
+}  # fmt: skip
+
+COMMAND_KEYS = frozenset({"command", "cmd", "script", "argv", "shell_command"})
+PATH_KEYS = frozenset({
+    "path", "paths", "file", "files", "file_path", "filepath", "filename", "target_file", "directory", "target_directory",
+    "source", "destination", "old_path", "new_path", "notebook_path",
+})  # fmt: skip
+URL_KEYS = frozenset({"url", "urls", "uri", "endpoint", "host", "hostname"})
+PATCH_KEYS = frozenset({"patch", "patch_text", "diff"})
+CWD_KEYS = ("cwd", "workdir", "working_directory")
+MOST_VALUES = 1_000
+DEEPEST = 4
+
+_PATCH_MARKS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ", "+++ b/", "+++ ", "--- a/")
+
+
+def foreign_intent(
+    tool: str, action: Action, args: Any, *, cwd: str, home: str, mapping: Mapping[str, Kind] | None = None
+) -> Intent:
+    kind = (mapping or {}).get(tool) or TOOLS.get(tool.lower())
+    if isinstance(args, dict):
+        given = next((args[key] for key in CWD_KEYS if isinstance(args.get(key), str)), None)
+        cwd = cwd if given is None else os.path.normpath(os.path.join(cwd, given))
+    reader = _Reader(kind, action, cwd, home)
+    aspects = tuple(dict.fromkeys(reader.read(args)))
+    if kind is Kind.COMMAND and reader.argv is None:
+        aspects += (Opaque(str(args)[:200], f"no command found in the arguments of {tool}"),)
+    return Intent(tool, action, aspects, Escalation.USE_DEFAULT, argv=reader.argv)
+
+
+class _Reader:
+    def __init__(self, kind: Kind | None, action: Action, cwd: str, home: str) -> None:
+        self._kind = kind
+        self._action = action
+        self._cwd = cwd
+        self._home = home
+        self._seen = 0
+        self.argv: tuple[str, ...] | None = None
+
+    def read(self, args: Any) -> Iterator[Aspect]:
+        if isinstance(args, str) and self._kind is not None:
+            key = {Kind.COMMAND: "command", Kind.HOST: "url"}.get(self._kind, "path")
+            yield from self._value(key, args)
+        else:
+            yield from self._walk(args, DEEPEST)
+
+    def _walk(self, value: Any, depth: int) -> Iterator[Aspect]:
+        if not isinstance(value, dict | list):
+            return
+        if depth == 0 or self._seen > MOST_VALUES:
+            yield Opaque(str(value)[:200], "arguments too large or too deep to be read")
+            return
+        for key, item in value.items() if isinstance(value, dict) else (("", item) for item in value):
+            self._seen += 1
+            yield from self._value(key.lower(), item)
+            if key.lower() not in COMMAND_KEYS:
+                yield from self._walk(item, depth - 1)
+
+    def _value(self, key: str, value: Any) -> Iterator[Aspect]:
+        if key in COMMAND_KEYS:
+            yield from self._command(value)
+        elif key in PATCH_KEYS and isinstance(value, str):
+            for path in _patched(value):
+                yield FileWrite(self._absolute(path))
+        elif key in PATH_KEYS | URL_KEYS:
+            for text in value if isinstance(value, list) else [value]:
+                if isinstance(text, str):
+                    yield self._host(text) if key in URL_KEYS or "://" in text else self._path(text)
+
+    def _command(self, value: Any) -> Iterator[Aspect]:
+        words = tuple(value) if isinstance(value, list) and all(isinstance(word, str) for word in value) else None
+        if words:
+            self.argv = words
+            yield from read_argv(words, cwd=self._cwd, home=self._home).aspects
+        elif isinstance(value, str):
+            self.argv = ("bash", "-c", value)
+            yield from read_script(value, cwd=self._cwd, home=self._home).aspects
+        else:
+            yield Opaque(str(value)[:200], "a command that is neither text nor a list of words")
+
+    def _path(self, text: str) -> Aspect:
+        path = self._absolute(text)
+        if self._kind is Kind.DELETE:
+            return FileDelete(path)
+        reads = self._kind is Kind.READ or (self._kind is None and self._action is Action.READ)
+        return FileRead(path) if reads else FileWrite(path)
+
+    def _absolute(self, text: str) -> str:
+        """Absolute and with links resolved, so that a link into another place is judged as that place."""
+        if text == "~" or text.startswith("~/"):
+            text = self._home + text[1:]
+        return os.path.realpath(os.path.join(self._cwd, text))
+
+    def _host(self, text: str) -> Aspect:
+        try:
+            parts = urlsplit(text if "://" in text else f"//{text}")
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host, port = None, None
+        if not host:
+            return Opaque(text[:200], "an address without a host")
+        return Host(host, port, parts.scheme or None)
+
+
+def _patched(patch: str) -> Iterator[str]:
+    for line in patch.splitlines():
+        mark = next((mark for mark in _PATCH_MARKS if line.startswith(mark)), None)
+        path = "" if mark is None else line[len(mark) :].split("\t")[0].strip()
+        if path and path != "/dev/null":
+            yield path
