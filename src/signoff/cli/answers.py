@@ -1,0 +1,99 @@
+"""What a key means at a question, and what a typed rule says. Pure: the terminal only feeds it.
+
+Enter is no. What is no key of ours means nothing. Several keys at once are a paste or type-ahead, not an answer.
+"""
+
+import enum
+import re
+import shlex
+
+import msgspec
+
+from signoff.approvals.remember import saved_rule
+from signoff.approvals.request import Offer, ReviewRequest, Width
+from signoff.cli.question import rules
+from signoff.domain.errors import UsageError
+from signoff.domain.review import Abort, Approved, ApprovedExecpolicyAmendment, Denied, ReviewDecision, Scope
+
+_UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_RULE = re.compile(
+    r"(?P<words>.*?)(?:\s+@\s*(?P<scope>\w+)(?:\s+for\s+(?P<count>\d{1,6})\s*(?P<unit>[smhd]))?)?\s*", re.DOTALL
+)
+EDITING = "words of the prefix, then @user, @project or @session, then for 30m, 8h, 7d …"
+
+
+class Ask(enum.Enum):
+    """What has to be typed before the answer is complete."""
+
+    REASON = "reason"
+    RULE = "rule"
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """Another rule was picked; the question stays open."""
+
+    number: int
+
+
+Pressed = ReviewDecision | Ask | Chosen | None
+
+
+def press(request: ReviewRequest, chosen: int, data: bytes) -> Pressed:
+    """The meaning of what was read in one go. None: nothing."""
+    offers = rules(request)
+    match data:
+        case b"y" | b"Y":
+            return Approved()
+        case b"\r" | b"\n":
+            return Denied()
+        case b"n" | b"N":
+            return Ask.REASON
+        case b"\x1b" | b"\x03" | b"\x04" | b"\x1c":
+            return Abort()
+        case b"a" | b"A":
+            return next((offer.decision for offer in request.offers if offer.scope is Scope.SESSION), None)
+        case b"p" | b"P" if offers:
+            return offers[chosen].decision
+        case b"e" | b"E" if offers:
+            return Ask.RULE
+        case b"1" | b"2" | b"3" if int(data) <= len(offers):
+            return Chosen(int(data) - 1)
+    return None
+
+
+def typed_rule(offer: Offer) -> str:
+    """An offer as the line a person edits."""
+    return f"{shlex.join(offer.prefix)} @{offer.scope}"
+
+
+def read_rule(text: str) -> Offer:
+    """The rule a person typed: `npm test @project for 8h`. Raises UsageError with what is wrong."""
+    found = _RULE.fullmatch(text)
+    try:
+        words = tuple(shlex.split(found["words"] if found else ""))
+    except ValueError as error:
+        raise UsageError(f"the words cannot be read: {error}") from error
+    if not found or not words:
+        raise UsageError("name at least the program")
+    scope = found["scope"] or Scope.USER
+    if scope not in (Scope.USER, Scope.PROJECT, Scope.SESSION):
+        raise UsageError(f"{scope!r} is no scope; say user, project or session")
+    lasting = int(found["count"]) * _UNITS[found["unit"]] if found["count"] else None
+    return saved_rule(words, Width.PREFIX, Scope(scope), lasting)
+
+
+def said(decision: ReviewDecision) -> str:
+    """The answer, for the person who gave it."""
+    match decision:
+        case Approved():
+            return "yes, once"
+        case ApprovedExecpolicyAmendment(proposed_execpolicy_amendment=prefix):
+            return f"yes, and commands that start with `{shlex.join(prefix)}` will not be asked about"
+        case Denied(rejection=None):
+            return "no"
+        case Denied(rejection=rejection):
+            return f"no: {rejection}"
+        case Abort():
+            return "no, and the turn is stopped"
+        case _:
+            return "yes, for this session"

@@ -1,0 +1,228 @@
+"""Ask the person at the terminal.
+
+The question goes to stderr, or to the terminal itself where stderr leads elsewhere: nobody approves what they cannot see.
+The answer comes from the controlling terminal, never from a pipe. What was typed before the question stood there whole
+is thrown away, and so is what follows within a moment of it.
+"""
+
+import asyncio
+import contextlib
+import os
+import sys
+import termios
+import tty
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+
+from signoff.approvals.request import ReviewRequest
+from signoff.approvals.review import Line
+from signoff.cli.answers import EDITING, Ask, Chosen, press, read_rule, said, typed_rule
+from signoff.cli.question import Row, Span, Style, keys_row, paint, question, rules
+from signoff.domain.errors import UsageError
+from signoff.domain.review import Abort, Denied, ReviewDecision
+from signoff.domain.visible import visible
+
+ARM_S = 0.3  # nobody reads a question faster
+_MOST_KEYS = 1_000
+_ERASE = "\r\x1b[K"
+_BACKSPACE, _ERASE_LINE, _ESCAPE, _END = ("\x7f", "\b"), "\x15", "\x1b", ("\r", "\n")
+_STOP = ("\x03", "\x04", "\x1c")
+MORE = " space: more   n: no   Esc: stop "
+
+
+class TerminalReviewer:
+    """Give it the descriptor of a terminal; `find` looks for the controlling one."""
+
+    def __init__(self, terminal: int, screen: int, *, colour: bool, arm_s: float = ARM_S) -> None:
+        self._terminal = terminal
+        self._screen = screen
+        self._colour = colour
+        self._arm_s = arm_s
+        self._line = Line(changed=self._show_line)
+        self._redraw: Callable[[], None] = lambda: None
+
+    @classmethod
+    def find(cls, *, colour: bool) -> Self | None:
+        """A reviewer on the controlling terminal; None where there is none, or where we run in its background."""
+        try:
+            terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+        except OSError:
+            return None
+        if os.tcgetpgrp(terminal) != os.getpgrp():
+            os.close(terminal)
+            return None
+        stderr = sys.stderr.fileno()
+        return cls(terminal, stderr if os.isatty(stderr) else terminal, colour=colour)
+
+    async def review(self, request: ReviewRequest) -> ReviewDecision:
+        async with self._line.turn() as admitted:
+            if not admitted:
+                return Denied(rejection="overload: too many questions are waiting")
+            with _keys_as_typed(self._terminal), self._reading() as keys:
+                try:
+                    decision = await self._ask(request, keys)
+                except asyncio.CancelledError:
+                    self._write(f"{self._erase()} → the question was withdrawn; nothing was approved\n")
+                    raise
+            self._write(f"{self._erase()} → {visible(said(decision))}\n")
+            return decision
+
+    async def _ask(self, request: ReviewRequest, keys: "asyncio.Queue[bytes]") -> ReviewDecision:
+        width, height = self._size()
+        refused = await self._show(question(request, width), max(height - 2, 1), keys)
+        if refused is not None:
+            return refused
+        chosen = 0
+        self._redraw = lambda: self._keys(request, chosen, width)
+        self._redraw()
+        await self._arm(keys)
+        try:
+            while True:
+                match press(request, chosen, await keys.get()):
+                    case None:
+                        self._write("\a")
+                    case Chosen(number=number):
+                        chosen = number
+                        self._write("\n")
+                        self._redraw()
+                    case Ask.REASON:
+                        reason = await self._type("why not? (for the agent; Enter: no reason)", "", keys)
+                        if reason is not None:
+                            return Denied(rejection=reason.strip() or None)
+                        self._redraw()
+                    case Ask.RULE:
+                        answer = await self._edit(request, chosen, keys)
+                        if answer is not None:
+                            return answer
+                        self._redraw()
+                    case answer:
+                        return answer
+        finally:
+            self._redraw = lambda: None
+
+    async def _show(self, rows: list[Row], height: int, keys: "asyncio.Queue[bytes]") -> ReviewDecision | None:
+        """Every row, a screenful at a time. Only a refusal can be given before the last row was on the screen."""
+        self._write("\n")
+        for start in range(0, len(rows), height):
+            self._write("".join(f"{paint(row, self._colour)}\n" for row in rows[start : start + height]))
+            shown = start + height
+            if shown >= len(rows):
+                break
+            self._write(paint((Span(f" {shown} of {len(rows)} lines ", Style.ALERT), Span(MORE)), self._colour))
+            while (key := await keys.get()) != b" ":
+                if key in (b"n", b"N"):
+                    return Denied()
+                if key in (b"\x1b", b"\x03"):
+                    return Abort()
+            self._write(self._erase())
+        return None
+
+    async def _edit(self, request: ReviewRequest, chosen: int, keys: "asyncio.Queue[bytes]") -> ReviewDecision | None:
+        self._write(f"\n {EDITING}\n")
+        text: str | None = typed_rule(rules(request)[chosen])
+        while text is not None:
+            text = await self._type("rule", text, keys)
+            if text is None:
+                break
+            try:
+                offer = read_rule(text)
+            except UsageError as error:
+                self._write(f"\n {error.message}\n")
+                continue
+            self._write(f"\n {visible(offer.rule)}\n {offer.reach}\n save it and run? y / n ")
+            answer = await keys.get()
+            self._write("\n")
+            if answer in (b"y", b"Y"):
+                return offer.decision
+        return None
+
+    async def _type(self, label: str, text: str, keys: "asyncio.Queue[bytes]") -> str | None:
+        """A line of text. None when it was given up with Esc."""
+        self._write("\n")
+        while True:
+            room = max(self._size()[0] - len(label) - 6, 8)
+            shown = visible(text)
+            self._write(f"{self._erase()} {label}: {'…' + shown[-room + 1 :] if len(shown) > room else shown}")
+            typed = (await keys.get()).decode("utf-8", "replace")
+            if typed in (_ESCAPE, *_STOP):
+                return None
+            for character in typed:
+                if character in _END:
+                    return text
+                if character in _BACKSPACE:
+                    text = text[:-1]
+                elif character == _ERASE_LINE:
+                    text = ""
+                elif character.isprintable():
+                    text += character
+
+    def _keys(self, request: ReviewRequest, chosen: int, width: int) -> None:
+        rows = keys_row(request, chosen, self._line.behind, width - 2)
+        self._write(self._erase() + "\n".join(paint(row, self._colour) for row in rows) + " ")
+
+    async def _arm(self, keys: "asyncio.Queue[bytes]") -> None:
+        """Forget what was typed so far and what is typed in the next moment: nobody has read the question yet."""
+        termios.tcflush(self._terminal, termios.TCIFLUSH)
+        loop = asyncio.get_running_loop()
+        armed_at = loop.time() + self._arm_s
+        while not keys.empty():
+            keys.get_nowait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout_at(armed_at):
+                while True:
+                    await keys.get()
+
+    def _show_line(self) -> None:
+        self._redraw()
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator["asyncio.Queue[bytes]"]:
+        """Keys as they come, one chunk for each read."""
+        keys: asyncio.Queue[bytes] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def read() -> None:
+            try:
+                data = os.read(self._terminal, 1_024)
+            except OSError:
+                data = b""
+            if not data:
+                loop.remove_reader(self._terminal)
+                keys.put_nowait(b"\x04")  # the terminal is gone: as good as a refusal
+            elif keys.qsize() < _MOST_KEYS:
+                keys.put_nowait(data)
+
+        loop.add_reader(self._terminal, read)
+        try:
+            yield keys
+        finally:
+            loop.remove_reader(self._terminal)
+
+    def _erase(self) -> str:
+        return _ERASE if self._colour or os.environ.get("TERM", "dumb") != "dumb" else "\n"
+
+    def _size(self) -> tuple[int, int]:
+        try:
+            columns, lines = os.get_terminal_size(self._terminal)
+        except OSError:
+            return 80, 24
+        return max(columns or 80, 40), max(lines or 24, 6)
+
+    def _write(self, text: str) -> None:
+        data = text.encode("utf-8", "backslashreplace")
+        while data:
+            data = data[os.write(self._screen, data) :]
+
+
+@contextlib.contextmanager
+def _keys_as_typed(terminal: int) -> Iterator[None]:
+    """No line editing, no echo, no signals from keys; everything as it was afterwards."""
+    before: list[Any] = termios.tcgetattr(terminal)
+    settings = [*before[:6], list(before[6])]
+    settings[tty.LFLAG] &= ~(termios.ECHO | termios.ICANON | termios.ISIG)
+    settings[tty.CC][termios.VMIN], settings[tty.CC][termios.VTIME] = 1, 0
+    termios.tcsetattr(terminal, termios.TCSAFLUSH, settings)  # and nothing typed before counts
+    try:
+        yield
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)

@@ -1,0 +1,197 @@
+"""The person's side, in a real pseudo-terminal: what stands on the screen, and what the keys do."""
+
+import pathlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pexpect
+import pyte
+import pytest
+
+from signoff.domain.review import (
+    Abort,
+    Approved,
+    ApprovedExecpolicyAmendment,
+    ApprovedForSession,
+    Denied,
+    ReviewDecision,
+    Scope,
+    TimedOut,
+)
+from tests.cli.scenes import SCENES
+
+ROOT = pathlib.Path(__file__).parents[2]
+Start = Callable[..., "Asked"]
+
+
+class Asked:
+    """A question on a screen of a given size."""
+
+    def __init__(
+        self, answers: pathlib.Path, scene: str, columns: int, lines: int, colour: bool, arm_s: float, limit_s: float
+    ) -> None:
+        self.answers = answers
+        self.screen = pyte.Screen(columns, lines)
+        self.stream = pyte.Stream(self.screen)
+        arguments = ["-m", "tests.cli.ask_at_terminal", scene, "colour" if colour else "plain"]
+        self.child: Any = pexpect.spawn(
+            sys.executable,
+            [*arguments, str(arm_s), str(limit_s), str(answers)],
+            dimensions=(lines, columns),
+            cwd=ROOT,
+            encoding="utf-8",
+            timeout=30,
+            echo=False,
+            env={"PATH": "/usr/bin:/bin", "TERM": "xterm", "PYTHONPATH": str(ROOT / "src"), "LANG": "C.UTF-8"},
+        )
+
+    def until(self, text: str) -> str:
+        """Feed the screen until the text was printed; the screen then."""
+        self.child.expect_exact(text)
+        self.stream.feed(self.child.before + self.child.after)
+        return "\n".join(line.rstrip() for line in self.screen.display).rstrip() + "\n"
+
+    def decisions(self) -> list[ReviewDecision]:
+        self.child.expect_exact("answered")
+        self.child.expect(pexpect.EOF)
+        return msgspec.json.decode(self.answers.read_bytes(), type=list[ReviewDecision])
+
+
+@pytest.fixture
+def start(tmp_path: pathlib.Path) -> Iterator[Start]:
+    running: list[Asked] = []
+
+    def begin(
+        scene: str,
+        columns: int = 80,
+        lines: int = 60,
+        colour: bool = False,
+        arm_s: float = 0.0,
+        limit_s: float = 60.0,
+    ) -> Asked:
+        running.append(Asked(tmp_path / "answers.json", scene, columns, lines, colour, arm_s, limit_s))
+        return running[-1]
+
+    yield begin
+    for asked in running:
+        asked.child.close(force=True)
+
+
+STOP = "no, and stop"
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+@pytest.mark.parametrize("scene", ["command", "hostile", "patch", "tool"])
+def test_golden_screens(scene: str, columns: int, start: Start, golden: Callable[[str, str], None]) -> None:
+    golden(f"terminal/{scene}-{columns}.txt", start(scene, columns=columns).until(STOP))
+
+
+def test_colour_changes_the_looks_and_not_the_words(start: Start) -> None:
+    plain, coloured = start("patch").until(STOP), start("patch", colour=True)
+    assert coloured.until(STOP) == plain
+    assert "\x1b[32m" in coloured.child.before
+
+
+def test_hostile_text_reaches_the_terminal_without_a_single_control_character(start: Start) -> None:
+    asked = start("hostile")
+    asked.until(STOP)
+    sent = (asked.child.before + asked.child.after).replace("\r\n", "").replace("\r\x1b[K", "")
+    assert sent.isprintable()
+    assert "\u202e" not in sent
+
+
+PREFIX = ("npm", "install")
+ANSWERS: dict[str, tuple[list[str], ReviewDecision]] = {
+    "y once": (["y"], Approved()),
+    "a for the session": (["a"], ApprovedForSession()),
+    "p saves the narrowest rule": (["p"], ApprovedExecpolicyAmendment((*PREFIX, "--save-dev", "left-pad@1.3.0"))),
+    "2 then p saves the prefix": (["2", "p"], ApprovedExecpolicyAmendment(PREFIX)),
+    "3 then p saves the program": (["3", "p"], ApprovedExecpolicyAmendment(("npm",))),
+    "Enter is no": (["\r"], Denied()),
+    "n without a reason": (["n", "\r"], Denied()),
+    "n with a reason": (["n", "use pnpm, pleasee", "\x7f", "\r"], Denied("use pnpm, please")),
+    "n, then another mind": (["n", "\x1b", "y"], Approved()),
+    "Esc stops": (["\x1b"], Abort()),
+    "control-c stops": (["\x03"], Abort()),
+    "other keys are nothing": (["q", "\t", "4", "\x1b[A", "yy", "y\r", "\r"], Denied()),
+    "e edits the rule": (
+        ["e", "\x15", "npm ci @project for 8h", "\r", "y"],
+        ApprovedExecpolicyAmendment(("npm", "ci"), Scope.PROJECT, 8 * 3_600_000),
+    ),
+    "e with a mistake, then right": (
+        ["e", "\x15", "npm ci @world", "\r", "\x15", "npm ci @session", "\r", "y"],
+        ApprovedExecpolicyAmendment(("npm", "ci"), Scope.SESSION),
+    ),
+    "e, then no after all": (["e", "\r", "n", "\x1b", "\r"], Denied()),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_keys(name: str, start: Start) -> None:
+    keys, expected = ANSWERS[name]
+    asked = start("command")
+    asked.until(STOP)
+    for key in keys:
+        asked.child.send(key)
+        if key not in ("y", "a", "p", "\r") or key != keys[-1]:
+            asked.child.expect(r"\a|\x1b\[K|y / n ")  # it was seen: keys sent together would count as one paste
+    assert asked.decisions() == [expected]
+
+
+def test_nothing_is_approved_before_its_last_line_was_on_the_screen(start: Start) -> None:
+    asked = start("long", lines=24)
+    assert "echo line 60" not in asked.until("Esc: stop")
+    for key in "ya\rp":
+        asked.child.send(key)
+    for _ in range(2):
+        asked.child.send(" ")
+        asked.until("Esc: stop")
+    asked.child.send(" ")
+    assert "echo line 60" in asked.until(STOP)
+    asked.child.send("y")
+    assert asked.decisions() == [Approved()]
+
+
+@pytest.mark.parametrize(("key", "expected"), [("n", Denied()), ("\x1b", Abort())])
+def test_a_long_question_can_be_refused_unread(key: str, expected: ReviewDecision, start: Start) -> None:
+    asked = start("long", lines=24)
+    asked.until("Esc: stop")
+    asked.child.send(key)
+    assert asked.decisions() == [expected]
+
+
+def test_what_was_typed_before_the_question_does_not_answer_it(start: Start) -> None:
+    asked = start("command")
+    asked.child.send("yyyy\ry")
+    asked.until(STOP)
+    asked.child.send("\r")
+    assert asked.decisions() == [Denied()]
+
+
+def test_a_key_pressed_at_once_does_not_answer_either(start: Start) -> None:
+    asked = start("command", arm_s=3_600.0, limit_s=2.0)
+    asked.until(STOP)
+    asked.child.send("y")
+    assert asked.decisions() == [TimedOut()]
+
+
+def test_two_questions_wait_for_each_other_and_the_count_is_shown(start: Start) -> None:
+    asked = start("two")
+    assert "run_terminal_cmd wants to run a command" in asked.until("(1 more waiting)")
+    asked.child.send("y")
+    screen = asked.until("calendar.create wants to act: net") + asked.until(STOP)
+    assert "more waiting" not in screen.rsplit("calendar.create", 1)[1]
+    asked.child.send("\r")
+    assert asked.decisions() == [Approved(), Denied()]
+
+
+def test_a_question_that_times_out_is_withdrawn_and_the_terminal_is_as_before(start: Start) -> None:
+    asked = start("command", limit_s=0.5)
+    asked.until("nothing was approved")
+    assert asked.decisions() == [TimedOut()]
+
+
+def test_every_scene_has_a_use() -> None:
+    assert set(SCENES) == {"command", "hostile", "patch", "tool", "long", "two"}
