@@ -1,0 +1,78 @@
+"""Take secrets out of a text, a JSON value or a stream of bytes, and put them back for whoever holds the redactor."""
+
+import hashlib
+import hmac
+import secrets
+
+import msgspec
+
+from signoff.domain.settings import Redact
+from signoff.ledger.redact.mask import MASK, PREFIX
+from signoff.ledger.redact.stream import Lines
+from signoff.ledger.redact.structure import Json, Structure
+
+_VIEW = "latin-1"  # one character for each byte of UTF-8, so that every input has a text and every cut is a legal one
+
+
+class Redactor:
+    """One level, one memory. A reversible redactor tags each mask with eight digits of a keyed digest, the same for the
+    same secret, and remembers what stood there; the key and the memory never leave the process."""
+
+    def __init__(self, level: Redact, *, reversible: bool = True) -> None:
+        self.level = level
+        self.kinds: set[str] = set()  # everything found so far
+        self._key = secrets.token_bytes(32) if reversible else None
+        self._secrets: dict[str, str] = {}
+
+    def text(self, text: str) -> str:
+        """The same text, its secrets masked."""
+        if self.level is Redact.OFF or not text:
+            return text
+        view = text if text.isascii() else text.encode("utf-8", "surrogatepass").decode(_VIEW)
+        lines = Lines(self.level, self._mask)
+        masked = lines.feed(view) + lines.finish()
+        return text if masked == view else masked.encode(_VIEW).decode("utf-8", "surrogatepass")
+
+    def value(self, value: Json) -> Json:
+        """The same JSON value, its structure kept: only strings change."""
+        if self.level is Redact.OFF:
+            return value
+        return Structure(self.text, self._mask).walk(value)
+
+    def stream(self) -> "Stream":
+        return Stream(Lines(self.level, self._mask))
+
+    def restore(self, text: str) -> str:
+        """Masks of this redactor back to what they stand for; anything else stays."""
+        return MASK.sub(lambda found: self._secrets.get(found[0], found[0]), text)
+
+    def _mask(self, secret: str, kind: str) -> str:
+        self.kinds.add(kind)
+        if kind == "number":
+            return "0" * len(secret)
+        if self._key is None:
+            return PREFIX + kind
+        tag = hmac.digest(self._key, secret.encode(_VIEW), hashlib.sha256).hex()[:8]
+        mask = f"{PREFIX}{kind}_{tag}"
+        self._secrets[mask] = secret.encode(_VIEW).decode("utf-8", "surrogateescape")
+        return mask
+
+
+class Stream:
+    """Bytes in, bytes out: the same output for any cutting of the input. Bytes that are not UTF-8 pass unchanged."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+
+    def feed(self, data: bytes) -> bytes:
+        return self._lines.feed(data.decode(_VIEW)).encode(_VIEW)
+
+    def finish(self) -> bytes:
+        """What was held back. Nothing may be fed afterwards."""
+        return self._lines.finish().encode(_VIEW)
+
+
+def keyed_digest(value: Json, key: bytes) -> str:
+    """HMAC-SHA256 over the canonical JSON of the unredacted value: tells whether two values were equal, and nothing to
+    anyone without the key."""
+    return hmac.digest(key, msgspec.json.encode(value, order="deterministic"), hashlib.sha256).hex()

@@ -1,0 +1,127 @@
+"""Whether a value is a secret, given how strongly its name promises one."""
+
+import base64
+import binascii
+import re
+
+from signoff.ledger.redact.mask import holds_mask
+from signoff.ledger.redact.names import Promise
+from signoff.ledger.redact.randomness import surprise
+
+UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
+HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+|0x[0-9a-fA-F]+")
+_REFERENCE = re.compile(
+    r"\$[\w({]|\$\{|%\(|%[A-Za-z_]\w*%|%[sdr]$|\{\{|\{[\w.:!]*\}|#\{|<[^>]*>?$|\[[\w .-]*\]$|@\w+@$|`|ENC[\[(]|\{cipher\}|vault:|op://|"
+    r"arn:|projects/|secretref|\(\(|!\w+ |&\w+$|env[.:(]|process\.env|os\.|self\.|this\.|args\.|config\.|settings\.|ctx\."
+)
+_PLACEHOLDER = re.compile(
+    r"change_?-?me|your|_here|-here|example|sample|dummy|placeholder|redacted|insert|replace|todo|fixme|foobar|lorem|"
+    r"my_?-?(?:secret|token|pass|key|api)|<.*>|\.\.\.|test[-_]?(?:pass|token|secret|key)|fake|mock|none|null|undefined|"
+    r"not[-_]?(?:set|used|a)|enter[-_ ]|abc123|123456|qwerty|asdf"
+)
+_WORDLIKE = re.compile(
+    r"pass(?:word|wd|phrase)?|pwd|secret|token|key|user(?:name)?|admin|root|guest|test|none|null|true|false|string|default|bearer|basic"
+)
+_SEQUENCES = ("abcdefghij", "0123456789", "1234567890", "ABCDEFGHIJ", "qwertyuiop", "9876543210")
+_FILE = re.compile(
+    r"(?:~|\.{0,2})/[\w./-]+|[\w-]+\.(?:pem|key|crt|cer|p12|pfx|jks|json|ya?ml|txt|py|js|ts|go|html?|env|toml|conf|sh|xml|com|org|net|io)|[A-Za-z]:\\.*|\w+://[^@]*"
+)
+_VERSION = re.compile(r"v?\d+(?:\.\d+){1,3}[\w.+-]{0,12}|[\w-]+-\d+\.\d+(?:\.\d+)?[\w.-]*|\d{4}-\d\d-\d\d[T\d:.Z+-]*")
+_LETTERS = re.compile(r"[A-Za-z]")
+_DIGIT = re.compile(r"[0-9]")
+_ODD = re.compile(r"[^A-Za-z0-9_.:/\s-]")
+_REGEXLIKE = re.compile(r"\\[dswbDSWB.]|\(\?|\[\^|\.[*+]|\^|[*+]\)|\]\+|\]\*|\$$|%[sd(]")
+_CHAIN = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+|[A-Za-z_]+\d{0,2}")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
+
+
+def is_reference(value: str) -> bool:
+    return _REFERENCE.match(value) is not None or holds_mask(value)
+
+
+def is_placeholder(value: str) -> bool:
+    """Stand-ins people write where a secret will go. Only short or wordy values are excused by the words in them."""
+    if len(set(value)) <= 3 or _WORDLIKE.fullmatch(value.lower()):
+        return True
+    if any(sequence in value for sequence in _SEQUENCES) and len(value) < 80:
+        return True
+    return _PLACEHOLDER.search(value.lower()) is not None and (len(value) < 16 or not is_random(value, 5.6))
+
+
+def is_hash_shaped(value: str) -> bool:
+    return UUID.fullmatch(value) is not None or HEX.fullmatch(value) is not None
+
+
+def is_random(value: str, bar: float) -> bool:
+    if not _DIGIT.search(value):
+        bar += 0.5
+    return surprise(value) >= bar
+
+
+def wraps_credentials(value: str) -> bool:
+    """Base64 of `user:password`, as HTTP Basic and container registries write it."""
+    if not _BASE64.fullmatch(value):
+        return False
+    try:
+        inside = base64.b64decode(
+            value + "=" * (-len(value) % 4), altchars=b"-_" if "-" in value or "_" in value else None
+        )
+    except (binascii.Error, ValueError):
+        return False
+    return b":" in inside[1:-1] and all(32 <= byte < 127 for byte in inside)
+
+
+def _is_number(value: str, name: Promise) -> bool:
+    return name >= Promise.STRONG and len(value) >= 14 and len(set(value)) > 4
+
+
+def _looks_chosen(value: str) -> bool:
+    """A password a person made up: letters with digits or with signs that prose and paths do not have."""
+    if not 6 <= len(value) <= 128 or not _LETTERS.search(value) or _REGEXLIKE.search(value):
+        return False
+    odd = set(_ODD.findall(value))
+    return bool(_DIGIT.search(value)) or len(odd) >= 3 or (len(odd) >= 1 and len(value) >= 12 and "%" not in value)
+
+
+def _is_wild(value: str) -> bool:
+    """No digits needed where so many different signs stand among letters."""
+    return (
+        len(value) >= 11
+        and len(set(_ODD.findall(value))) >= 5
+        and not _REGEXLIKE.search(value.strip("$^"))
+        and value[-1:] != "("
+    )
+
+
+def is_secret(value: str, name: Promise, *, quoted: bool) -> bool:
+    """Whether `value`, standing where a value of that name stands, must not be shown."""
+    if name is Promise.NONE or len(value) < 6 or len(value) > 4096 or is_reference(value):
+        return False
+    if " " in value or "\t" in value:
+        return False
+    if name >= Promise.STRONG and _is_wild(value):
+        return True
+    if is_placeholder(value) or _FILE.fullmatch(value) or _VERSION.fullmatch(value):
+        return False
+    if value.isdigit():
+        return _is_number(value, name)
+    if is_hash_shaped(value):
+        return name >= Promise.STRONG and len(value) >= 16
+    if (
+        not quoted
+        and _CHAIN.fullmatch(value)
+        and not (_DIGIT.search(value) and is_random(value, 5.2) and len(value) >= 10)
+    ):
+        return False
+    if name is Promise.WEAK:
+        return len(value) >= 16 and is_random(value, 5.0) and _DIGIT.search(value) is not None
+    if len(value) >= 10 and is_random(value, 4.55):
+        return True
+    if name is Promise.CHOSEN:
+        return _looks_chosen(value) and (quoted or _ODD.search(value) is not None)
+    return len(value) >= 16 and bool(_DIGIT.search(value)) and _looks_repeated(value)
+
+
+def _looks_repeated(value: str) -> bool:
+    """Made-up tokens of one block said again and again: no words, but little surprise either."""
+    return len(set(value)) >= 8 and sum(map(str.isdigit, value)) >= len(value) // 4
