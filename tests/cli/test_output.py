@@ -33,7 +33,7 @@ def test_only_what_was_asked_for_goes_to_stdout(capsys: pytest.CaptureFixture[st
     output.say("on the way")
     output.warn("careful")
     captured = capsys.readouterr()
-    assert captured.out == 'data\n{\n  "a": [\n    2\n  ],\n  "b": 1\n}\n'
+    assert captured.out == 'data\n{\n  "b": 1,\n  "a": [\n    2\n  ]\n}\n'
     assert captured.err == "on the way\nsignoff: warning: careful\n"
     assert json.loads(captured.out.removeprefix("data\n")) == {"a": [2], "b": 1}
 

@@ -11,6 +11,7 @@ class Entry:
 
 
 COMMANDS: dict[str, Entry] = {
+    "config": Entry("signoff.cli.config:config", "Look at settings, change them, trust a project's."),
     "version": Entry("signoff.cli.version:version", "Show what is installed: version, commit, Python, platform."),
 }
 

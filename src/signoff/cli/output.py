@@ -33,7 +33,7 @@ class Output(msgspec.Struct, frozen=True):
 
     def json(self, value: object) -> None:
         """What was asked for, as the one JSON document on stdout."""
-        click.echo(msgspec.json.format(msgspec.json.encode(value, order="deterministic"), indent=2))
+        click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
 
     def say(self, line: str) -> None:
         """A word on the way, for a person; --quiet silences it."""

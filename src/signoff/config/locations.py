@@ -23,7 +23,7 @@ def home(environ: Environment) -> Path:
 
 
 def user_config(environ: Environment) -> Path:
-    """config.toml, policy.toml, grants.toml, trust.toml."""
+    """config.toml, policy.toml, grants.toml."""
     return _override(environ, "SIGNOFF_HOME") or _xdg(environ, "XDG_CONFIG_HOME", ".config")
 
 
@@ -63,6 +63,11 @@ def sessions(environ: Environment) -> Path:
 
 def undo(environ: Environment) -> Path:
     return state(environ) / "undo"
+
+
+def trust_store(environ: Environment) -> Path:
+    """Which projects the person trusts: a fact about this machine, so it is state and not configuration."""
+    return state(environ) / "trust.json"
 
 
 def diagnostics(environ: Environment) -> Path:

@@ -1,9 +1,18 @@
-"""Every setting with its type, its default and, for safety settings, which way is stricter. Where values come from is
-the business of `config/`."""
+"""Every setting with its type, its bounds and its default, which of them are secret, and what a project may change.
+
+Where values come from is the business of `config/`.
+"""
 
 import enum
+from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
+
+Milliseconds = Annotated[int, msgspec.Meta(ge=1, le=7 * 24 * 3_600_000)]
+Bytes = Annotated[int, msgspec.Meta(ge=1)]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class ApprovalPolicy(enum.StrEnum):
@@ -48,8 +57,10 @@ class Audit(enum.StrEnum):
 
 
 class OnAsk(enum.StrEnum):
-    DENY = "deny"
+    """What happens to a run in which something had to be asked and nobody was there."""
+
     FAIL = "fail"
+    DENY = "deny"
 
 
 class Redact(enum.StrEnum):
@@ -75,7 +86,7 @@ class PolicySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     default_action: DefaultAction = DefaultAction.ASK
     audit: Audit = Audit.PROMPT
     on_ask: OnAsk = OnAsk.DENY
-    decision_timeout_ms: int = 300_000
+    decision_timeout_ms: Milliseconds = 300_000
 
 
 class SandboxSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,12 +97,12 @@ class SandboxSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     readable_roots: tuple[str, ...] = ()
     exclude_tmpdir_env_var: bool = False
     exclude_slash_tmp: bool = False
-    timeout_ms: int = 300_000
-    max_output_bytes: int = 1_048_576
-    max_memory_bytes: int = 2 * 1024**3
-    max_processes: int = 256
-    max_file_bytes: int = 512 * 1024**2
-    max_open_files: int = 2_048
+    timeout_ms: Milliseconds = 300_000
+    max_output_bytes: Bytes = 1_048_576
+    max_memory_bytes: Bytes = 2 * 1024**3
+    max_processes: Count = 256
+    max_file_bytes: Bytes = 512 * 1024**2
+    max_open_files: Count = 2_048
 
 
 class LedgerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -101,18 +112,20 @@ class LedgerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class MemorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     enabled: bool = True
     url: str | None = None  # None: the embedded store
+    token: str | None = None
     token_file: str | None = None
-    timeout_ms: int = 10_000
+    timeout_ms: Milliseconds = 10_000
     inject_mode: Inject = Inject.SYSTEM
     gatekeeper: GatekeeperMode = GatekeeperMode.SOFT
-    limit: int = 6
-    min_score: float = 0.2
+    limit: Annotated[int, msgspec.Meta(ge=1, le=20)] = 6
+    min_score: Share = 0.2
     session_file: str | None = None
     query_sources: tuple[str, ...] = ("prompt", "session_file")
 
 
 class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str | None = None  # provider/model
+    key: str | None = None
     key_file: str | None = None
 
 
@@ -126,3 +139,77 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ledger: LedgerSettings = LedgerSettings()
     memory: MemorySettings = MemorySettings()
     model: ModelSettings = ModelSettings()
+
+
+SECRETS = frozenset({"memory.token", "model.key"})
+"""Settings whose value is never shown."""
+
+
+class Change(enum.Enum):
+    """What a project's own file may do to a setting."""
+
+    FREELY = "to anything"
+    STRICTER = "to a stricter one"
+    LOWER = "to a lower one"
+    FEWER = "to fewer of them"
+    TURN_ON = "to true"
+    TURN_OFF = "to false"
+
+
+PROJECT_MAY: Mapping[str, Change] = {
+    "approval": Change.STRICTER,
+    "policy.default_action": Change.STRICTER,
+    "policy.audit": Change.STRICTER,
+    "policy.on_ask": Change.STRICTER,
+    "policy.decision_timeout_ms": Change.LOWER,
+    "sandbox.mode": Change.STRICTER,
+    "sandbox.writable_roots": Change.FEWER,
+    "sandbox.network": Change.STRICTER,
+    "sandbox.reads": Change.STRICTER,
+    "sandbox.readable_roots": Change.FEWER,
+    "sandbox.exclude_tmpdir_env_var": Change.TURN_ON,
+    "sandbox.exclude_slash_tmp": Change.TURN_ON,
+    "sandbox.timeout_ms": Change.LOWER,
+    "sandbox.max_output_bytes": Change.LOWER,
+    "sandbox.max_memory_bytes": Change.LOWER,
+    "sandbox.max_processes": Change.LOWER,
+    "sandbox.max_file_bytes": Change.LOWER,
+    "sandbox.max_open_files": Change.LOWER,
+    "ledger.redact": Change.STRICTER,
+    "memory.enabled": Change.TURN_OFF,
+    "memory.timeout_ms": Change.FREELY,
+    "memory.inject_mode": Change.FREELY,
+    "memory.gatekeeper": Change.STRICTER,
+    "memory.limit": Change.FREELY,
+    "memory.min_score": Change.FREELY,
+    "memory.query_sources": Change.FEWER,
+}
+"""A setting that is not listed is the user's alone: it names a person's file, key, account, or where data is sent."""
+
+# Under `never` what would be asked is forbidden; under `untrusted` more is asked. Neither contains the other.
+_STRICTER_APPROVAL: Mapping[ApprovalPolicy, frozenset[ApprovalPolicy]] = {
+    ApprovalPolicy.ON_FAILURE: frozenset({ApprovalPolicy.UNTRUSTED, ApprovalPolicy.NEVER}),
+    ApprovalPolicy.ON_REQUEST: frozenset({ApprovalPolicy.UNTRUSTED, ApprovalPolicy.NEVER}),
+}
+
+
+def project_may_change(key: str, before: object, after: object) -> bool:
+    """May a project's file turn `before` into `after`? Saying again what already holds is always allowed."""
+    if before == after:
+        return True
+    match PROJECT_MAY.get(key), before, after:
+        case Change.FREELY, _, _:
+            return True
+        case Change.STRICTER, ApprovalPolicy(), ApprovalPolicy():
+            return after in _STRICTER_APPROVAL.get(before, frozenset())
+        case Change.STRICTER, enum.Enum(), enum.Enum():
+            order = list(type(before))  # the members of these enums are written strictest first
+            return order.index(after) < order.index(before)
+        case Change.LOWER, int(), int():
+            return after < before
+        case Change.FEWER, tuple(), tuple():
+            return set(after) <= set(before)
+        case (Change.TURN_ON, _, True) | (Change.TURN_OFF, _, False):
+            return True
+        case _:
+            return False

@@ -1,0 +1,30 @@
+"""Which project a directory belongs to, and what that project is called."""
+
+import hashlib
+import re
+from pathlib import Path
+
+from signoff.config.locations import PROJECT_FOLDER
+
+_READABLE_LENGTH = 48
+
+
+def find_project(directory: Path, home: Path | None) -> Path:
+    """The nearest directory upwards with a `.signoff` or a `.git`; else the directory itself.
+
+    The home directory is a project only for whoever stands in it: a repository of dotfiles is not around everything.
+    """
+    start = directory.resolve()
+    for candidate in (start, *start.parents):
+        if candidate != start and (candidate == home or candidate.parent == candidate):
+            break
+        if any((candidate / mark).exists() for mark in (PROJECT_FOLDER, ".git")):
+            return candidate
+    return start
+
+
+def project_id(root: Path) -> str:
+    """A name for the project at this path: readable, and different for every path, since grants hang on it."""
+    path = str(root.resolve())
+    readable = re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-")[-_READABLE_LENGTH:].strip("-")
+    return f"{readable or 'root'}-{hashlib.sha256(path.encode(errors='surrogateescape')).hexdigest()[:12]}"
