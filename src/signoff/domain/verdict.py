@@ -57,9 +57,9 @@ class Match(msgspec.Struct, frozen=True):
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """One aspect with its own verdict: a line of the explanation."""
+    """One aspect with its own verdict: a line of the explanation. No aspect: the call as a whole."""
 
-    aspect: Aspect
+    aspect: Aspect | None
     decision: Decision
     matches: tuple[Match, ...]
 

@@ -1,0 +1,164 @@
+"""Read a rule file: Starlark with three functions, `prefix_rule`, `host_executable` and `network_rule`.
+
+A file is read completely or refused: the error names file, line and column and says what to change. Evaluation is
+bounded, so that a rule file cannot hang the program.
+"""
+
+import re
+import shlex
+from collections.abc import Callable
+from typing import NoReturn
+
+import starlark
+
+from signoff.domain.errors import RulesInvalid
+from signoff.domain.verdict import Layer, Source
+from signoff.policy.execpolicy.arguments import host_executable, network_rule, prefix_rule
+from signoff.policy.execpolicy.match import PrefixIndex
+from signoff.policy.execpolicy.rule import WORDS, HostExecutable, NetworkRule, PrefixRule, RuleFile, Words
+
+# The functions a file calls are Starlark ones: they know the caller's line, and they keep a tuple apart from a list, both
+# of which reach Python as a list. A value without a bracket in its spelling holds no tuple, which is the quick way.
+_PRELUDE = """
+def _seen(value):
+    if type(value) == "list":
+        return [_seen(item) for item in value]
+    return {"got": "tuple"} if type(value) == "tuple" else value
+
+def _said(function, values, stack):
+    _rule(function, stack, [_seen(value) for value in values] if "(" in repr(values) else values)
+
+def prefix_rule(pattern, decision = "allow", match = [], not_match = [], justification = None):
+    _said("prefix_rule", [pattern, decision, match, not_match, justification], call_stack(strip_frames = 1))
+
+def network_rule(host, protocol, decision, justification = None):
+    _said("network_rule", [host, protocol, decision, justification], call_stack(strip_frames = 1))
+
+def host_executable(name, paths):
+    _said("host_executable", [name, paths], call_stack(strip_frames = 1))
+"""
+_PRELUDE_NAME = "signoff"
+_TICKS = 20_000  # about 20 million steps: a second's work, and a thousand times what a large file needs
+_FRAME = re.compile(r"^  \* (?P<file>.*):(?P<line>\d+), in ", re.MULTILINE)
+_FUNCTION = re.compile(r"prefix_rule|network_rule|host_executable")
+_POSITION = re.compile(r"^ *--> (?P<file>.*):(?P<line>\d+):(?P<column>\d+)$", re.MULTILINE)
+_MESSAGE = re.compile(r"^error: (?:Refusal: )?(?P<message>.*)$", re.MULTILINE)
+
+
+def read_rules(text: str, file: str, layer: Layer = Layer.FLAG) -> RuleFile:
+    """Everything the file says. Raises RulesInvalid; its examples have been checked."""
+    prefixes: list[PrefixRule] = []
+    networks: list[NetworkRule] = []
+    executables: list[HostExecutable] = []
+
+    def rule(function: str, stack: str, arguments: list[object]) -> None:
+        source = Source(layer, file, _caller(stack))
+        match function:
+            case "prefix_rule":
+                prefixes.append(prefix_rule(arguments, source))
+            case "network_rule":
+                networks.append(network_rule(arguments, source))
+            case "host_executable":
+                executables.append(host_executable(arguments, source))
+
+    _evaluate(text, file, rule)
+    listed = {executable.name: executable.paths for executable in executables}
+    for prefix in prefixes:
+        problem = _wrong_example(prefix, listed) if prefix.match or prefix.not_match else None
+        if problem:
+            line = prefix.source.line or 1
+            _raise(file, line, _column(text, line), problem)
+    return RuleFile(tuple(prefixes), tuple(networks), tuple(executables))
+
+
+def _evaluate(text: str, file: str, rule: Callable[[str, str, list[object]], None]) -> None:
+    ticks = 0
+
+    def exhausted() -> bool:
+        nonlocal ticks
+        ticks += 1
+        return ticks > _TICKS
+
+    dialect = starlark.Dialect.extended()
+    dialect.enable_f_strings = True
+    dialect.enable_load = False
+    module = starlark.Module()
+    module.add_callable("_rule", rule)
+    with_stack = starlark.Globals.extended_by([starlark.LibraryExtension.CallStack])
+    starlark.eval(module, starlark.parse(_PRELUDE_NAME, _PRELUDE, dialect), with_stack)
+    options = starlark.EvalOptions(check_cancelled=exhausted)
+    try:
+        tree = starlark.parse(file, text, dialect)
+        starlark.eval_with(options, module, tree, starlark.Globals.standard())
+    except starlark.StarlarkError as error:
+        _refuse(str(error), text, file, exhausted=ticks > _TICKS)
+
+
+def _caller(stack: str) -> int:
+    """The line of the innermost call outside the prelude."""
+    lines = [int(frame["line"]) for frame in _FRAME.finditer(stack) if frame["file"] != _PRELUDE_NAME]
+    return lines[-1] if lines else 1
+
+
+def _column(text: str, line: int) -> int:
+    """Where in the line one of our functions is called; else where the line begins."""
+    source = text.split("\n")[line - 1]
+    call = _FUNCTION.search(source)
+    return (call.start() if call else len(source) - len(source.lstrip())) + 1
+
+
+def _refuse(report: str, text: str, file: str, *, exhausted: bool) -> NoReturn:
+    said = _MESSAGE.search(report)
+    message = "evaluation takes too long" if exhausted or said is None else said["message"]
+    position = _POSITION.search(report)
+    if position and position["file"] != _PRELUDE_NAME:
+        _raise(file, int(position["line"]), int(position["column"]), message)
+    line = _caller(report)  # it happened inside one of our functions: point at the call
+    _raise(file, line, _column(text, line), message)
+
+
+def _raise(file: str, line: int, column: int, message: str) -> NoReturn:
+    raise RulesInvalid(f"{file}:{line}:{column}: {message}", hint=_hint(message))
+
+
+def _hint(message: str) -> str:
+    for start, advice in _ADVICE.items():
+        if message.startswith(start):
+            return advice
+    return "Correct this line; `signoff policy init --print` shows a rule file with every form."
+
+
+_ADVICE = {
+    "invalid decision": 'Write decision="allow", "prompt" or "forbidden".',
+    "invalid pattern element": 'Write pattern=["git", ["status", "diff"]]: words, or lists of words that may stand there.',
+    "invalid example": 'Write examples as strings ("git status") or as lists of words (["git", "status"]).',
+    "expected every example": "Correct the example under `match`, or the pattern.",
+    "expected example to not match": "Take the example out of `not_match`, or make the pattern longer.",
+    "evaluation takes too long": "Write the rules out, or make the loop smaller.",
+}
+
+
+def _wrong_example(rule: PrefixRule, listed: dict[str, Words]) -> str | None:
+    index = PrefixIndex.of((rule,), executables=listed)
+    for example in rule.not_match:
+        if index.lookup(example, resolve=True):
+            return f"expected example to not match rule `{shown(rule)}`: {shlex.join(example)}"
+    unmatched = [shlex.join(example) for example in rule.match if not index.lookup(example, resolve=True)]
+    if not unmatched:
+        return None
+    rules = [shown(rule)]
+    return f"expected every example to match at least one rule. rules: {rules}; unmatched examples: {unmatched}"
+
+
+def shown(rule: PrefixRule) -> str:
+    """The rule as one would write it, without its examples."""
+    words = ", ".join(
+        _quoted(position[0]) if len(position) == 1 else f"[{', '.join(map(_quoted, position))}]"
+        for position in rule.pattern
+    )
+    return f'prefix_rule(pattern=[{words}], decision="{WORDS[rule.decision]}")'
+
+
+def _quoted(word: str) -> str:
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

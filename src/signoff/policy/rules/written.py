@@ -1,0 +1,206 @@
+"""The rules of a `policy.toml`: reading it, and which of them speak about an aspect of a call."""
+
+import datetime
+import re
+import tomllib
+from typing import Any
+
+import msgspec
+
+from signoff.domain.context import Context
+from signoff.domain.errors import RulesInvalid
+from signoff.domain.intent import Action, Aspect, FileDelete, FileRead, FileWrite, Host, Intent, Permission
+from signoff.domain.settings import DefaultAction
+from signoff.domain.verdict import Decision, Layer, Source
+from signoff.policy.rules import host, path, tool
+
+_DECISIONS = {"allow": Decision.ALLOW, "ask": Decision.ASK, "deny": Decision.DENY}
+_ACTIONS = frozenset([*map(str, Action), *map(str, Permission)])
+_HEADER = re.compile(r"^\s*\[\[\s*rule\s*\]\]")
+_AT = re.compile(r" - at `\$\.?(?:rule\[(?P<index>\d+)\])?\.?(?P<key>[a-z_]*)[^`]*`$")
+_TOML_AT = re.compile(r" \(at line (?P<line>\d+), column (?P<column>\d+)\)$")
+
+
+class PolicyRule(msgspec.Struct, frozen=True):
+    """One `[[rule]]`. What it does not name, it does not ask about."""
+
+    id: str
+    decision: Decision
+    source: Source
+    tool: str | None = None
+    action: str | None = None
+    paths: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    reason: str | None = None
+    match: tuple[str, ...] = ()
+    not_match: tuple[str, ...] = ()
+    expires_ms: int | None = None
+    constraints: dict[str, Any] | None = None
+    expires_in_ms: int | None = None
+
+    def speaks_about(self, intent: Intent, aspect: Aspect | None, context: Context) -> bool:
+        """A rule with paths or hosts is for those aspects; one without is for the call as a whole."""
+        if self.expires_ms is not None and context.now_ms >= self.expires_ms:
+            return False
+        if self.tool is not None and not tool.covers(self.tool, intent.tool):
+            return False
+        if self.action is not None and self.action not in self._actions(intent, aspect):
+            return False
+        if self.hosts:
+            return isinstance(aspect, Host) and any(host.covers(pattern, aspect.name) for pattern in self.hosts)
+        if self.paths:
+            return isinstance(aspect, FileRead | FileWrite | FileDelete) and self._reaches(aspect, context)
+        return True
+
+    def _actions(self, intent: Intent, aspect: Aspect | None) -> tuple[str, ...]:
+        """What the aspect does counts, whatever the caller calls it; its word can only restrict."""
+        own = () if aspect is None else _ACTIONS_OF.get(type(aspect).__name__, ())
+        return (*own, str(intent.action)) if self.decision > Decision.ALLOW or not own else own
+
+    @property
+    def names_the_place(self) -> bool:
+        return bool(self.paths or self.hosts)
+
+    def _reaches(self, aspect: FileRead | FileWrite | FileDelete, context: Context) -> bool:
+        restrictive = self.decision > Decision.ALLOW
+        for pattern in self.paths:
+            if path.covers(pattern, aspect.path, workspace=context.workspace, home=context.home, fold=restrictive) or (
+                restrictive
+                and isinstance(aspect, FileDelete)
+                and path.lies_below(pattern, aspect.path, workspace=context.workspace, home=context.home)
+            ):
+                return True
+        return False
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    decision: str
+    id: str | None = None
+    tool: str | None = None
+    action: str | None = None
+    paths: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    reason: str | None = None
+    match: tuple[str, ...] = ()
+    not_match: tuple[str, ...] = ()
+    expires: datetime.datetime | None = None
+    constraints: dict[str, Any] | None = None
+    expires_in_ms: int | None = None
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    default_action: DefaultAction | None = None
+    rule: tuple[_Table, ...] = ()
+
+
+class PolicyFile(msgspec.Struct, frozen=True):
+    rules: tuple[PolicyRule, ...] = ()
+    default_action: DefaultAction | None = None
+
+
+def read_policy(text: str, file: str, layer: Layer = Layer.FLAG) -> PolicyFile:
+    """Everything a policy.toml says. Raises RulesInvalid; its examples have been checked."""
+    headers = [number for number, line in enumerate(text.splitlines(), start=1) if _HEADER.match(line)]
+    try:
+        content = msgspec.convert(tomllib.loads(text), _File)
+    except tomllib.TOMLDecodeError as error:
+        at = _TOML_AT.search(str(error))
+        place = f"{at['line']}:{at['column']}" if at else f"{text.count(chr(10)) + 1}:1"
+        raise RulesInvalid(f"{file}:{place}: {_TOML_AT.sub('', str(error))}", hint="Correct the TOML.") from error
+    except msgspec.ValidationError as error:
+        raise _invalid(str(error), text, headers, file) from error
+    rules = []
+    for number, table in enumerate(content.rule):
+        line = headers[number] if number < len(headers) else 1
+        rules.append(_rule(table, number, file, line, layer))
+    return PolicyFile(tuple(rules), content.default_action)
+
+
+def _rule(table: _Table, number: int, file: str, line: int, layer: Layer) -> PolicyRule:
+    problem = _problem(table)
+    if problem:
+        raise RulesInvalid(f"{file}:{line}:1: {problem}", hint="Correct this rule.")
+    expires = table.expires
+    rule = PolicyRule(
+        id=table.id or f"rule[{number}]",
+        decision=_DECISIONS[table.decision],
+        source=Source(layer, file, line),
+        tool=table.tool,
+        action=table.action,
+        paths=table.paths,
+        hosts=table.hosts,
+        reason=table.reason,
+        match=table.match,
+        not_match=table.not_match,
+        expires_ms=None if expires is None else int(expires.timestamp() * 1000),
+        constraints=table.constraints,
+        expires_in_ms=table.expires_in_ms,
+    )
+    for example, wanted in [*((one, True) for one in table.match), *((one, False) for one in table.not_match)]:
+        if _fits(rule, example) != wanted:
+            key = "match" if wanted else "not_match"
+            said = "is not covered by" if wanted else "is covered by"
+            raise RulesInvalid(
+                f"{file}:{line}:1: the {key} example {example!r} {said} rule {rule.id}",
+                hint="Correct the example, or the rule.",
+            )
+    return rule
+
+
+def _problem(table: _Table) -> str | None:
+    if table.decision not in _DECISIONS:
+        return f"invalid decision: {table.decision} (allow, ask or deny)"
+    if table.action is not None and table.action not in _ACTIONS:
+        return f"unknown action: {table.action} (one of {', '.join(sorted(_ACTIONS))})"
+    if table.expires is not None and table.expires.tzinfo is None:
+        return "expires needs an offset, as in 2030-01-31T12:00:00Z"
+    if table.expires_in_ms is not None and table.expires_in_ms <= 0:
+        return "expires_in_ms must be a positive number"
+    if table.paths and table.hosts:
+        return "one rule names paths or hosts, not both"
+    if table.tool == "" or table.id == "" or "" in table.paths:
+        return "id, tool and paths cannot be empty"
+    if any({".", ".."} & set(pattern.split("/")) - {"."} for pattern in table.paths):
+        return "paths cannot contain `..`"
+    return next((said for pattern in table.hosts if (said := host.problem(pattern))), None)
+
+
+def _fits(rule: PolicyRule, example: str) -> bool:
+    """An example is a host, a path or a tool, whichever the rule is about; paths as in a workspace /workspace."""
+    if rule.hosts:
+        return any(host.covers(pattern, example) for pattern in rule.hosts)
+    if rule.paths:
+        place = example if example.startswith("/") else f"/workspace/{example}"
+        place = f"/home{example[1:]}" if example.startswith("~/") else place
+        fold = rule.decision > Decision.ALLOW
+        return any(path.covers(one, place, workspace="/workspace", home="/home", fold=fold) for one in rule.paths)
+    return rule.tool is None or tool.covers(rule.tool, example)
+
+
+def _invalid(message: str, text: str, headers: list[int], file: str) -> RulesInvalid:
+    at = _AT.search(message)
+    line, column = 1, 1
+    if at:
+        message = message[: at.start()]
+        unknown = re.search(r"unknown field `(.*)`", message)
+        key = unknown[1] if unknown else at["key"]
+        first = headers[int(at["index"])] if at["index"] and int(at["index"]) < len(headers) else 1
+        line = first
+        for number, content in enumerate(text.splitlines()[first - 1 :], start=first):
+            if number > first and _HEADER.match(content):
+                break
+            if key and re.match(rf"\s*{re.escape(key)}\b", content):
+                line, column = number, len(content) - len(content.lstrip()) + 1
+                break
+    keys = ", ".join(_Table.__struct_fields__)
+    return RulesInvalid(f"{file}:{line}:{column}: {message}", hint=f"A rule can have: {keys}.")
+
+
+_ACTIONS_OF = {
+    "FileRead": ("read", "fs.read"),
+    "FileWrite": ("write", "fs.write"),
+    "FileDelete": ("write", "fs.delete"),
+    "Command": ("exec", "proc.exec"),
+    "Host": ("net", "net.connect"),
+    "GitWrite": ("write", "git.write"),
+}
