@@ -25,7 +25,7 @@ class Supervisor:
         commands_out, commands_in = os.pipe()
         self._read, self._write = os.fdopen(events_out, "rb"), os.fdopen(commands_in, "wb", buffering=0)
         self.events: queue.Queue[dict[str, object]] = queue.Queue()
-        self.client = Client(os.fdopen(events_in, "wb", buffering=0), os.fdopen(commands_out, "rb"), timeout_ms=None)
+        self.client = Client(os.fdopen(events_in, "wb", buffering=0), commands_out)
         threading.Thread(target=self._pump, daemon=True).start()
 
     def _pump(self) -> None:
@@ -58,7 +58,8 @@ class Supervisor:
 
 
 @pytest.fixture
-def supervisor() -> Iterator[Supervisor]:
+def supervisor(monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
+    monkeypatch.setattr("signoff.codecli.client.GREETING", 0)
     yield (peer := Supervisor())
     peer.close()
 

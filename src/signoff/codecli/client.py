@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, BinaryIO
 
@@ -18,6 +18,7 @@ from signoff.wire.tool_events import PolicyAck, ToolEvent, ToolProgress, ToolReq
 
 EVENT_FD = "SIGNOFF_EVENT_FD"
 TIMEOUT_MS = 300_000
+GREETING = 2.0  # seconds a first request waits for the supervisor's ping
 
 
 class Aborted(SignoffError):
@@ -77,7 +78,7 @@ class Client:
     def __init__(
         self,
         events: BinaryIO | None = None,
-        commands: BinaryIO | None = None,
+        commands: int | None = None,
         *,
         run_id: str | None = None,
         timeout_ms: int | None = None,
@@ -104,6 +105,7 @@ class Client:
         with self._lock:
             self._waiting[request.id] = answers
         try:
+            self.supervised.wait(GREETING)  # the greeting brings the nonce that makes our events ours
             self._refuse_if_aborted()
             self.emit(request)
             decision = answers.get(timeout=(self._timeout_ms or TIMEOUT_MS) / 1000)
@@ -136,7 +138,7 @@ class Client:
             raise Aborted(self.aborted)
 
     def _listen(self) -> None:
-        for line in self._commands:
+        for line in _lines(self._commands):
             try:
                 message = control.decode(line)
             except ParseError as error:
@@ -190,9 +192,16 @@ def _expiry(decision: PolicyDecision | None, clock: Callable[[], float]) -> floa
     return clock() + decision.expires_in_ms / 1000
 
 
-def _channels(events: BinaryIO | None, commands: BinaryIO | None) -> tuple[BinaryIO, BinaryIO]:
+def _channels(events: BinaryIO | None, commands: int | None) -> tuple[BinaryIO, int]:
     descriptor = os.environ.get(EVENT_FD)
     if events is None and commands is None and descriptor is not None:
-        number = int(descriptor)
-        return os.fdopen(number, "wb", buffering=0), os.fdopen(os.dup(number), "rb")
-    return events or sys.stdout.buffer, commands or sys.stdin.buffer
+        return os.fdopen(int(descriptor), "wb", buffering=0), os.dup(int(descriptor))
+    return events or sys.stdout.buffer, 0 if commands is None else commands
+
+
+def _lines(descriptor: int) -> Iterator[bytes]:
+    """Lines by plain reads: a buffered stdin held by a waiting thread would crash the interpreter's exit."""
+    rest = b""
+    while chunk := os.read(descriptor, 65536):
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines

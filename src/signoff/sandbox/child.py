@@ -96,6 +96,15 @@ class Child:
         assert result is not None
         return result.si_status if result.si_code == os.CLD_EXITED else -result.si_status
 
+    def hand_over(self) -> tuple[int | None, int | None, int | None]:
+        """Our ends of the three streams, from now on the caller's to close."""
+        given = tuple(None if each is None else os.dup(each) for each in (self.stdin, self.stdout, self.stderr))
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
+        self.stdin, self.stdout, self.stderr = None, None, None
+        return given[0], given[1], given[2]
+
     def close_stdin(self) -> None:
         """The end of what we say; the program sees end of file."""
         if self._process.stdin is not None:
@@ -137,13 +146,15 @@ def start(
     return Child(process, group, mark, None)
 
 
-def start_on_terminal(argv: Sequence[str], *, environ: Mapping[str, str], cwd: str) -> Child:
+def start_on_terminal(
+    argv: Sequence[str], *, environ: Mapping[str, str], cwd: str, pass_descriptors: Sequence[int] = ()
+) -> Child:
     """Start a program on a terminal of its own; `terminal` is our end of it, to read and to write."""
     ours, theirs = os.openpty()
     try:
         mark = uuid.uuid4().hex
         wrapped = ["/bin/sh", "-c", _ONTO_TERMINAL, os.ttyname(theirs), *_resolve(argv, environ, cwd)]
-        process = _spawn(wrapped, environ, cwd, mark, [theirs] * 3, Group.SESSION, ())
+        process = _spawn(wrapped, environ, cwd, mark, [theirs] * 3, Group.SESSION, pass_descriptors)
         return Child(process, Group.SESSION, mark, ours)
     except BaseException:
         os.close(ours)
