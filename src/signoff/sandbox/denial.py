@@ -1,0 +1,236 @@
+"""Did the sandbox stop this command, at what, and what is the least that would have let it pass?
+
+What the kernel said comes first: the signal, the limit that was hit, the hosts our proxy refused. Words a program printed
+count only as a hint where to look: a path must be named, the profile must forbid what was tried there, and the machine
+outside must permit it; otherwise the command would have failed anywhere and there is nothing to ask a person about.
+"""
+
+import os
+import re
+import shlex
+import signal
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import msgspec
+
+from signoff.domain.settings import Network
+from signoff.sandbox.outcome import Cause, Denial
+
+_LINES = 40  # a failure is told at the end
+
+
+class Reach(msgspec.Struct, frozen=True):
+    """What a command could do inside, as paths of the host. `readable` is None where everything may be read."""
+
+    writable: tuple[str, ...]
+    protected: tuple[str, ...]
+    readable: tuple[str, ...] | None
+    network: Network
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """What is known about a command that ended."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    exit_code: int | None
+    signal: int | None
+    stdout: str = ""
+    stderr: str = ""
+    exhausted: str | None = None  # a limit that the sandbox itself saw exceeded
+    refused_hosts: tuple[str, ...] = ()  # host:port, as our proxy refused them
+
+
+class Outside(Protocol):
+    """What the same person could do without the sandbox."""
+
+    def can_read(self, path: str) -> bool: ...
+
+    def can_write(self, path: str) -> bool: ...
+
+
+class Host:
+    """The machine we run on."""
+
+    def can_read(self, path: str) -> bool:
+        return os.access(path, os.R_OK, effective_ids=True)
+
+    def can_write(self, path: str) -> bool:
+        """To a file, or to the nearest directory that exists, where it would be made."""
+        while not os.path.lexists(path):
+            path = os.path.dirname(path)
+        return os.access(path, os.W_OK, effective_ids=True)
+
+
+def explain(evidence: Evidence, reach: Reach, outside: Outside) -> Denial | None:
+    """None: the command did what it would have done anywhere."""
+    if evidence.exit_code == 0:
+        return None
+    certain = _from_facts(evidence)
+    if certain is not None or _answers_with_its_status(evidence):
+        return certain
+    told = evidence.stderr if evidence.stderr.strip() else evidence.stdout  # `2>&1` is how many commands end
+    for line in reversed(told.splitlines()[-_LINES:]):
+        for judge in (_network, _call, _limit, _path):
+            denial = judge(line[:4_096], evidence, reach, outside)
+            if denial is not None:
+                return denial
+    return None
+
+
+def _from_facts(evidence: Evidence) -> Denial | None:
+    if evidence.exhausted == "memory":
+        return Denial(Cause.MEMORY, None, "a higher memory limit", certain=True)
+    ended_by = evidence.signal or (evidence.exit_code or 0) - 128  # a shell tells its child's signal this way
+    if ended_by == signal.SIGSYS:
+        return Denial(Cause.SYSCALL, None, "running outside the sandbox", certain=evidence.signal is not None)
+    if ended_by == signal.SIGXFSZ:
+        return Denial(Cause.FILE_SIZE, None, "a higher file size limit", certain=evidence.signal is not None)
+    if evidence.refused_hosts:
+        host = evidence.refused_hosts[-1]
+        return Denial(Cause.NETWORK, host, f"network {host}", certain=True)
+    return None
+
+
+_ONE_MEANS_NO = frozenset(
+    ("grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "diff", "cmp", "test", "[", "[[", "false")
+)
+_SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh"))
+
+
+def _answers_with_its_status(evidence: Evidence) -> bool:
+    """Status 1 of a search or a comparison is its answer, whatever else was printed; 126 and 127 are the shell's own."""
+    if evidence.exit_code in (126, 127):
+        return True
+    if evidence.exit_code != 1:
+        return False
+    words = list(evidence.argv)
+    if os.path.basename(words[0]) in _SHELLS and len(words) > 2 and re.fullmatch(r"-[a-z]*c", words[1]):
+        last = re.split(r"&&|\|\||[;|\n]", words[2].rstrip(" ;\n"))[-1]
+        try:
+            words = shlex.split(last)
+        except ValueError:
+            return False
+    programs = [word for word in words if not re.fullmatch(r"\w+=.*", word)]
+    if programs[:2] in (["git", "grep"], ["git", "diff"]):
+        return True
+    return bool(programs) and os.path.basename(programs[0]) in _ONE_MEANS_NO
+
+
+_HOST = r"[‘'\"`]?(?:https?://)?([A-Za-z0-9][A-Za-z0-9.-]*\.[A-Za-z0-9-]+|[A-Za-z0-9-]+)"
+_NO_NETWORK = [
+    re.compile(pattern, re.I)
+    for pattern in (
+        rf"could ?n[o']t resolve (?:host(?:name)?|proxy)(?: name)?:? \(?(?:could not resolve host: )?{_HOST}",
+        rf"unable to resolve host address {_HOST}",
+        rf"temporary failure resolving {_HOST}",
+        rf"failed to resolve {_HOST}",
+        rf"getaddrinfo (?:EAI_AGAIN|ENOTFOUND|EPERM) {_HOST}",
+        rf"dial tcp: lookup {_HOST}",
+        rf"failed to lookup address information.*?{_HOST}",
+        rf"connect E(?:PERM|NETUNREACH|ACCES) {_HOST}",
+        rf"failed to connect to {_HOST} port \d+.*(?:not permitted|unreachable)",
+        r"(?:temporary failure in name resolution|name or service not known)()",
+        r"network is unreachable()",
+        r"\bsocket\b.*: operation not permitted()$",
+    )
+]
+
+
+def _network(line: str, evidence: Evidence, reach: Reach, outside: Outside) -> Denial | None:
+    if reach.network is Network.ON:
+        return None
+    for pattern in _NO_NETWORK:
+        if found := pattern.search(line):
+            host = found[1] or None
+            if host in ("localhost", "127.0.0.1"):
+                return None
+            return Denial(Cause.NETWORK, host, f"network {host or 'access'}", certain=False)
+    return None
+
+
+_CALLS = re.compile(
+    r"\b(unshare|setns|mount|umount|chroot|pivot_root|ptrace|bpf|perf_event_open|keyctl|add_key|io_uring_\w+|userfaultfd"
+    r"|kexec_load|init_module|bwrap)\b.*(operation not permitted|function not implemented)",
+    re.I,
+)
+
+
+def _call(line: str, evidence: Evidence, reach: Reach, outside: Outside) -> Denial | None:
+    found = _CALLS.search(line)
+    return Denial(Cause.SYSCALL, found[1], "running outside the sandbox", certain=False) if found else None
+
+
+_LIMITS = (
+    (re.compile(r"\bfork\b.*resource temporarily unavailable|can't start new thread", re.I), Cause.PROCESSES, "a higher process limit"),
+    (re.compile(r"^MemoryError\b|: cannot allocate memory$|std::bad_alloc", re.I), Cause.MEMORY, "a higher memory limit"),
+    (re.compile(r": file too large$|file size limit exceeded", re.I), Cause.FILE_SIZE, "a higher file size limit"),
+)  # fmt: skip
+
+
+def _limit(line: str, evidence: Evidence, reach: Reach, outside: Outside) -> Denial | None:
+    for pattern, cause, permission in _LIMITS:
+        if pattern.search(line):
+            return Denial(cause, None, permission, certain=False)
+    return None
+
+
+_WRITE_ERRORS = (
+    "read-only file system",
+    "permission denied",
+    "operation not permitted",
+    "device or resource busy",
+    "is a directory",
+)
+_READ_ERRORS = ("no such file or directory", "permission denied", "operation not permitted")
+_TOLD = re.compile(
+    rf"({'|'.join(sorted({*_WRITE_ERRORS, *_READ_ERRORS}))})(?: \(os error \d+\))?(?:[.)]?$|: ['\"]|, \w+ ['\"]|; )",
+    re.I,
+)
+_QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"|`([^`']+)[`']|‘([^’]+)’")
+
+
+def _path(line: str, evidence: Evidence, reach: Reach, outside: Outside) -> Denial | None:
+    told = _TOLD.search(line.rstrip())
+    if told is None:
+        return None
+    error = told[1].lower()
+    for name in _names(line, told.start()):
+        path = os.path.normpath(os.path.join(evidence.cwd, name))
+        denial = _write(path, error, reach, outside) or _read(path, error, reach, outside)
+        if denial is not None:
+            return denial
+    return None
+
+
+def _names(line: str, until: int) -> Iterator[str]:
+    """What in an error message may be a path: everything quoted, and what stands before the error's own words."""
+    for found in _QUOTED.findall(line):
+        yield next(filter(None, found))
+    before = line[:until].rstrip(": ").rsplit(": ", 1)[-1]
+    if before.startswith(("/", "./", "../")):
+        yield before
+    yield before.rsplit(" ", 1)[-1]
+
+
+def _write(path: str, error: str, reach: Reach, outside: Outside) -> Denial | None:
+    if error not in _WRITE_ERRORS:
+        return None
+    root = next((place for place in reach.protected if _within(path, (place,))), None)
+    if root is not None:
+        permission = "git.write" if os.path.basename(root) == ".git" else f"protected path {root}"
+        return Denial(Cause.PROTECTED, path, permission, certain=False)
+    if error == "is a directory" or _within(path, reach.writable) or not outside.can_write(path):
+        return None
+    return Denial(Cause.WRITE, path, f"writable root {os.path.dirname(path)}", certain=False)
+
+
+def _read(path: str, error: str, reach: Reach, outside: Outside) -> Denial | None:
+    if error not in _READ_ERRORS or reach.readable is None or _within(path, (*reach.readable, *reach.writable)):
+        return None
+    return Denial(Cause.READ, path, f"readable root {path}", certain=False) if outside.can_read(path) else None
+
+
+def _within(path: str, roots: Sequence[str]) -> bool:
+    return any(path == root or path.startswith(f"{root.rstrip('/')}/") for root in roots)
