@@ -30,9 +30,9 @@ def test_each_line_is_chained_to_the_one_before_and_the_last_one_counts_them(tmp
     assert [line.seq for line in lines] == list(range(len(lines)))
     assert {line.run_id for line in lines} == {RUN}
     assert [line.prev for line in lines] == ["0" * 64, *(line.hash for line in lines[:-1])]
-    assert lines[-1].record == Close(exit_code=40, reason="denied", count=len(lines) - 1, head=lines[-2].hash)
+    assert lines[-1].what == Close(exit_code=40, reason="denied", count=len(lines) - 1, head=lines[-2].hash)
     assert head == lines[-1].hash
-    assert [line.mono_ns for line in lines] == sorted(line.mono_ns for line in lines)
+    assert [line.since_ns for line in lines] == sorted(line.since_ns for line in lines)
 
 
 def test_the_hash_is_that_of_the_canonical_line_without_it(tmp_path: pathlib.Path) -> None:
@@ -53,7 +53,7 @@ def test_a_finished_call_leaves_one_record_with_every_field_of_the_audit_entry(t
     for record in ordinary_run():
         ledger.submit(record)
     ledger.close()
-    results = [json.loads(raw)["record"] for raw in lines_of(tmp_path) if b'"type":"result"' in raw]
+    results = [json.loads(raw)["what"] for raw in lines_of(tmp_path) if b'"type":"result"' in raw]
     assert [found["tool_call_id"] for found in results] == ["c1", "c3"]
     digest = results[1].pop("args_hmac")
     assert len(digest) == 64

@@ -19,10 +19,10 @@ class Chain:
         self.head = NO_HASH
         self.seq = 0
 
-    def link(self, record: bytes, ts: str, mono_ns: int) -> bytes:
+    def link(self, record: bytes, ts: str, since_ns: int) -> bytes:
         """The line for a record given in canonical JSON. Members are in canonical order, so the line is canonical too."""
-        parts = (mono_ns, self.head.encode(), record, self._run_id, self.seq, ts.encode())
-        rest = b'"mono_ns":%d,"prev":"%b","record":%b,"run_id":"%b","seq":%d,"ts":"%b"}' % parts
+        parts = (self.head.encode(), self._run_id, self.seq, since_ns, ts.encode(), record)
+        rest = b'"prev":"%b","run_id":"%b","seq":%d,"since_ns":%d,"ts":"%b","what":%b}' % parts
         self.head = hashlib.sha256(b"{" + rest).hexdigest()
         self.seq += 1
         return b'{"hash":"%b",%b\n' % (self.head.encode(), rest)

@@ -103,6 +103,7 @@ class Ledger:
         self._prepare = prepare
         self._disk = disk
         self._clock = clock
+        self._began = clock()[1]
         self._chain = Chain(run_id)
         self._changed = threading.Condition(threading.Lock())
         self._lines: list[bytes] = []
@@ -168,7 +169,8 @@ class Ledger:
             ticket._settled = True
             ticket._open.release()
             return ticket
-        line = self._chain.link(data, *self._clock())
+        ts, now = self._clock()
+        line = self._chain.link(data, ts, now - self._began)
         self._lines.append(line)
         self._backlog += len(line)
         self._waiting.append(ticket)

@@ -1,7 +1,9 @@
 """The kinds of record a ledger holds, and the line around them.
 
-A line is one JSON object, `{"hash", "mono_ns", "prev", "record", "run_id", "seq", "ts"}`, spelled canonically. `hash` is
+A line is one JSON object, `{"hash", "prev", "run_id", "seq", "since_ns", "ts", "what"}`, spelled canonically. `hash` is
 the SHA-256 of the object without `hash`; `prev` is the hash of the line before, so a line vouches for all before it.
+`since_ns` counts from the start of the run on a clock that never jumps. What happened is in `what`; it comes last, so
+that everything the chain needs stands at the beginning of the line, where a verifier finds it without parsing.
 Callers hand in raw arguments; the ledger writes them redacted, and beside them a keyed digest of what they were.
 """
 
@@ -150,12 +152,12 @@ class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A line of the file, read back."""
 
     hash: str
-    mono_ns: int
     prev: str
-    record: Record
     run_id: str
     seq: int
+    since_ns: int
     ts: str
+    what: Record
 
 
 def decision_of(

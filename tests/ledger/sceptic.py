@@ -1,0 +1,52 @@
+"""A second verifier, written from the description of the format alone. It shares no line with the product.
+
+python tests/ledger/sceptic.py FILE [COUNT:HEAD]
+"""
+
+import hashlib
+import json
+import pathlib
+import sys
+
+OK, EDITED, MISSING, REORDERED, TORN, UNFINISHED = 0, 60, 61, 62, 63, 64
+
+
+def parse(text):
+    """A line whose bytes are canonical and whose hash is right, or None."""
+    try:
+        line = json.loads(text)
+        body = {name: value for name, value in line.items() if name != "hash"}
+        spelled = [
+            json.dumps(part, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+            for part in (line, body)
+        ]
+    except (ValueError, AttributeError):
+        return None
+    return line if spelled[0] == text and hashlib.sha256(spelled[1]).hexdigest() == line.get("hash") else None
+
+
+def judge(data, count=0, head=None):
+    *texts, rest = data.split(b"\n")
+    lines = [parse(text) for text in texts]
+    numbers = [line and line["seq"] for line in lines]
+    previous, closed = "0" * 64, False
+    for place, line in enumerate(lines):
+        if line is None:
+            return EDITED
+        if line["seq"] != place:
+            return REORDERED if line["seq"] < place or place in numbers[place:] else MISSING
+        if closed or line["prev"] != previous or line["run_id"] != lines[0]["run_id"]:
+            return EDITED
+        if place + 1 == count and head not in (None, line["hash"]):
+            return EDITED
+        previous, closed = line["hash"], line["what"]["type"] == "close" and line["what"]["count"] == place
+    if len(lines) < count or not data:
+        return EDITED if rest and parse(rest[:-1]) else MISSING
+    if rest:
+        return EDITED if parse(rest[:-1]) else TORN
+    return OK if closed else UNFINISHED
+
+
+if __name__ == "__main__":
+    expected, _, known = (sys.argv[2] if len(sys.argv) > 2 else "0:").partition(":")
+    sys.exit(judge(pathlib.Path(sys.argv[1]).read_bytes(), int(expected), known or None))
