@@ -4,6 +4,7 @@ Text goes out with the read that brought it, before anything is parsed further; 
 """
 
 import os
+import select
 import threading
 from collections.abc import Callable
 
@@ -72,6 +73,9 @@ class Pump:
         while True:
             try:
                 got = os.readv(self._source, [view[held:]])
+            except BlockingIOError:  # a socket whose other direction the control writer made non-blocking
+                select.select([self._source], [], [])
+                continue
             except OSError:  # a pseudo-terminal says EIO where a pipe says end of file
                 got = 0
             self.reads += 1

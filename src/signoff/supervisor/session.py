@@ -1,7 +1,7 @@
 """A supervised child and its channels, as an object others can embed.
 
-    session = start_session(Spec(("my-agent", "--flag"), cwd="/repo", environ=env), output=Output(1, 2))
-    event = session.events.get(timeout=60)          # ToolEvent, ParseFailed
+    session = ProcessRunner().start_session(Spec(("my-agent", "--flag"), cwd="/repo", environ=env), Output(1, 2))
+    event = session.events.get(timeout=60)          # Heard, ParseFailed or Lost
     session.control(StdinJsonl({"v": 1, "type": "policy.decision", ...}))
     status = session.status.result(timeout=600)     # the child's exit status, 128+N for signal N
 
@@ -184,10 +184,11 @@ class Session:
         return sum(not pump.ended.is_set() for pump in self.pumps.values())
 
 
-def start_session(
-    spec: Spec, output: Output, on_event: Callable[["Session", ParsedEvent], None] | None = None
-) -> Session:
-    return Session(spec, output, on_event)
+class ProcessRunner:
+    """Starts real children."""
+
+    def start_session(self, spec: Spec, output: Output) -> Session:
+        return Session(spec, output)
 
 
 def now() -> str:
