@@ -2,11 +2,12 @@
 what each "do not ask again" would save."""
 
 import enum
+from typing import Any
 
 import msgspec
 
 from signoff.domain.intent import Action, Command, FileDelete, FileRead, FileWrite, GitWrite, Host, Intent, Opaque
-from signoff.domain.review import ApprovalRequestEvent, ReviewDecision, Scope
+from signoff.domain.review import ApprovalRequestEvent, FileChange, ParsedCommand, ReviewDecision, Scope
 
 
 class Width(enum.StrEnum):
@@ -37,6 +38,31 @@ class Effects(msgspec.Struct, frozen=True):
     git: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
+
+
+class CommandSubject(msgspec.Struct, frozen=True):
+    """A process to be started."""
+
+    command: tuple[str, ...]
+    cwd: str
+    parsed: tuple[ParsedCommand, ...] = ()
+
+
+class PatchSubject(msgspec.Struct, frozen=True):
+    """Files to be changed. `grant_root`: writing under it is asked for, for the rest of the session."""
+
+    changes: dict[str, FileChange]
+    grant_root: str | None = None
+
+
+class CallSubject(msgspec.Struct, frozen=True):
+    """Anything else: the arguments as they came."""
+
+    args: dict[str, Any]
+    rationale: str | None = None
+
+
+Subject = CommandSubject | PatchSubject | CallSubject
 
 
 class ReviewRequest(msgspec.Struct, frozen=True):

@@ -1,0 +1,55 @@
+"""Which tools there are. Modules are named as strings: a tool costs nothing until it is called."""
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from signoff.domain.errors import ToolUnknown, ToolVersion
+from signoff.tools.tool import Tool
+
+TOOLS: Mapping[str, str] = {
+    "nothing": "signoff.tools.nothing:Nothing",
+    "run_terminal_cmd": "signoff.tools.run_terminal_cmd:RunTerminalCommand",
+}
+
+
+class Registry:
+    """Finds a tool by name and version, and loads it the first time."""
+
+    def __init__(self, targets: Mapping[str, str] = TOOLS) -> None:
+        self._targets = dict(targets)
+        self._loaded: dict[str, Tool[Any]] = {}
+
+    def add(self, tool: Tool[Any]) -> None:
+        """A tool that is made at run time."""
+        self._loaded[tool.name] = tool
+
+    def find(self, name: str, version: str = "") -> Tool[Any]:
+        """The tool, if it understands calls of that version. An empty version means whatever there is."""
+        tool = self._loaded.get(name) or self._load(name)
+        if version and not understands(tool.version, version):
+            raise ToolVersion(
+                f"{name} {version} was called, and this is {name} {tool.version}",
+                hint="The first number must be the same, the second not higher.",
+            )
+        return tool
+
+    def _load(self, name: str) -> Tool[Any]:
+        target = self._targets.get(name)
+        if target is None:
+            near = difflib.get_close_matches(name, {*self._targets, *self._loaded}, n=1)
+            raise ToolUnknown(f"there is no tool {name!r}", hint=f"Did you mean {near[0]}?" if near else None)
+        module, _, attribute = target.partition(":")
+        tool: Tool[Any] = getattr(importlib.import_module(module), attribute)()
+        self._loaded[name] = tool
+        return tool
+
+
+def understands(ours: str, theirs: str) -> bool:
+    """Semantic versions: the same major, and no newer minor than ours."""
+    try:
+        (major, minor), (their_major, their_minor) = (tuple(map(int, text.split(".")[:2])) for text in (ours, theirs))
+    except ValueError:
+        return False
+    return major == their_major and their_minor <= minor

@@ -1,0 +1,78 @@
+"""What a tool is. The gate finds it, decodes its arguments, asks what it will touch, and only then lets it run.
+
+A tool never asks for approval and never starts a process by itself: an `Attempt` gives it what it may use.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import msgspec
+
+from signoff.approvals.request import Subject
+from signoff.domain.call import Artifacts, Failure
+from signoff.domain.errors import SandboxDenied
+from signoff.domain.intent import Intent, Permission
+from signoff.domain.settings import ApprovalPolicy
+from signoff.sandbox.outcome import Outcome, Request
+
+Arguments = TypeVar("Arguments", bound=msgspec.Struct)
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where calls happen."""
+
+    workspace: str
+    home: str
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """One run of a tool, inside the sandbox or outside it."""
+
+    call_id: str
+    place: Place
+    outside: bool
+    start: Callable[[Request], Awaitable[Outcome]]  # runs a process where this attempt may run it
+    progress: Callable[[str, str], None]  # stream and text, while it runs
+
+
+class Done(msgspec.Struct, frozen=True):
+    """How an attempt ended: payload for the model, display for the person, artifacts for the record."""
+
+    payload: dict[str, Any] | None = None
+    failure: Failure | None = None
+    artifacts: Artifacts = Artifacts()
+    display: str | None = None
+
+    @property
+    def sandbox_denied(self) -> bool:
+        return self.failure is not None and self.failure.code == SandboxDenied.code
+
+
+class Tool(Protocol[Arguments]):
+    """Subclass it; what has a default here is right for a tool that starts no process."""
+
+    name: ClassVar[str]
+    version: ClassVar[str]
+    description: ClassVar[str]
+    permissions: ClassVar[tuple[Permission, ...]] = ()
+    side_effects: ClassVar[tuple[str, ...]] = ()
+    arguments: type[Arguments]  # a frozen struct that forbids unknown fields
+    escalate_on_failure: ClassVar[bool] = False  # may be tried once more outside, after the sandbox stopped it
+
+    def intent(self, arguments: Arguments, place: Place) -> Intent:
+        """Everything the call will touch. Pure as far as possible; paths absolute."""
+        ...
+
+    async def run(self, arguments: Arguments, attempt: Attempt) -> Done: ...
+
+    def approval_keys(self, arguments: Arguments, place: Place) -> tuple[Any, ...]:
+        """What a yes for the session covers; empty: every call is asked anew."""
+        return ()
+
+    def subject(self, arguments: Arguments, place: Place) -> Subject | None:
+        """What the person is shown; None: the arguments as they are."""
+        return None
+
+    def wants_no_sandbox_approval(self, policy: ApprovalPolicy) -> bool:
+        """May the person be asked to let it run outside, after the sandbox stopped it?"""
+        return policy in (ApprovalPolicy.UNTRUSTED, ApprovalPolicy.ON_FAILURE)
