@@ -7,10 +7,14 @@ limit are ignored, and the caller is told so.
 import asyncio
 
 from signoff.approvals.request import ReviewRequest
+from signoff.approvals.review import OVERLOADED
 from signoff.domain.review import Abort, Denied, ReviewDecision
 
 
 class Desk:
+    name = "desk"
+    is_person = True
+
     def __init__(self, most: int = 10_000) -> None:
         self._most = most
         self._open: dict[str, tuple[ReviewRequest, asyncio.Future[ReviewDecision]]] = {}
@@ -22,7 +26,7 @@ class Desk:
     async def review(self, request: ReviewRequest) -> ReviewDecision:
         call_id = request.event.call_id
         if len(self._open) >= self._most:
-            return Denied(rejection=f"overload: {self._most} questions are waiting already")
+            return OVERLOADED
         if call_id in self._open:
             return Denied(rejection=f"call {call_id} has a question waiting already")
         answer: asyncio.Future[ReviewDecision] = asyncio.get_running_loop().create_future()

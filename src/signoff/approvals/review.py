@@ -12,8 +12,18 @@ from signoff.approvals.request import ReviewRequest
 from signoff.domain.errors import SignoffError
 from signoff.domain.review import Denied, ReviewDecision, TimedOut
 
+OVERLOADED = Denied(rejection="overload: too many questions are waiting already")
+
 
 class Reviewer(Protocol):
+    @property
+    def name(self) -> str:
+        """For the record: terminal, acp, unattended …"""
+        ...
+
+    @property
+    def is_person(self) -> bool: ...
+
     async def review(self, request: ReviewRequest) -> ReviewDecision: ...
 
 

@@ -9,6 +9,9 @@ from signoff.domain.review import Denied, ReviewDecision
 class Scripted:
     """Gives the answers in order and keeps the questions. When the answers run out, the answer is no."""
 
+    name = "scripted"
+    is_person = True
+
     def __init__(self, answers: Iterable[ReviewDecision] = ()) -> None:
         self._answers = iter(tuple(answers))
         self.asked: list[ReviewRequest] = []

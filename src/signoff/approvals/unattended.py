@@ -12,6 +12,9 @@ NOBODY = "this needs approval and nobody is there to give it"
 class Unattended:
     """`default_action` allow or deny decides; ask means deny. `on_ask` fail ends the run at the first denial."""
 
+    name = "unattended"
+    is_person = False
+
     def __init__(self, default_action: DefaultAction, on_ask: OnAsk) -> None:
         self._default_action = default_action
         self._on_ask = on_ask

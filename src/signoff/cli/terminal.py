@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from signoff.approvals.request import ReviewRequest
-from signoff.approvals.review import Line
+from signoff.approvals.review import OVERLOADED, Line
 from signoff.cli.answers import EDITING, Ask, Chosen, press, read_rule, said, typed_rule
 from signoff.cli.question import Row, Span, Style, keys_row, paint, question, rules
 from signoff.domain.errors import UsageError
@@ -32,6 +32,9 @@ MORE = " space: more   n: no   Esc: stop "
 
 class TerminalReviewer:
     """Give it the descriptor of a terminal; `find` looks for the controlling one."""
+
+    name = "terminal"
+    is_person = True
 
     def __init__(self, terminal: int, screen: int, *, colour: bool, arm_s: float = ARM_S) -> None:
         self._terminal = terminal
@@ -57,7 +60,7 @@ class TerminalReviewer:
     async def review(self, request: ReviewRequest) -> ReviewDecision:
         async with self._line.turn() as admitted:
             if not admitted:
-                return Denied(rejection="overload: too many questions are waiting")
+                return OVERLOADED
             with _keys_as_typed(self._terminal), self._reading() as keys:
                 try:
                     decision = await self._ask(request, keys)

@@ -1,0 +1,135 @@
+"""Make the question, and read the answer. Pure."""
+
+import json
+import shlex
+from collections.abc import Callable
+from typing import assert_never
+
+import msgspec
+
+from signoff.approvals.remember import for_prefix, for_session
+from signoff.approvals.request import (
+    CallSubject,
+    CommandSubject,
+    PatchSubject,
+    ReviewRequest,
+    Subject,
+    effects,
+)
+from signoff.domain.call import Failure, ToolCall
+from signoff.domain.errors import Aborted, Refused, RefusedByPerson, ReviewTimeout
+from signoff.domain.intent import Intent
+from signoff.domain.review import (
+    Abort,
+    ApplyPatchApprovalRequestEvent,
+    ApprovalRequestEvent,
+    Approved,
+    ApprovedExecpolicyAmendment,
+    ApprovedForSession,
+    Denied,
+    ExecApprovalRequestEvent,
+    ReviewDecision,
+    TimedOut,
+    ToolApprovalRequestEvent,
+    UnknownCommand,
+)
+from signoff.domain.verdict import Verdict
+
+RETRY_REASON = "command failed; retry without sandbox?"
+REJECTED = "rejected by user"
+
+
+def compose(
+    call: ToolCall,
+    turn_id: str,
+    intent: Intent,
+    verdict: Verdict,
+    *,
+    subject: Subject,
+    keys: tuple[str, ...],
+    reason: str | None,
+    amendment: tuple[str, ...] | None,
+    may_save: Callable[[tuple[str, ...]], bool],
+    covers_retry: bool,
+    outside: bool,
+) -> ReviewRequest:
+    """The question about a call. The reason of a rule or a retry comes before the model's own justification."""
+    winner = verdict.winner
+    return ReviewRequest(
+        event=_event(call, turn_id, intent, subject, reason or intent.justification, amendment),
+        tool=call.name,
+        action=intent.action,
+        effects=effects(intent),
+        offers=(*for_session(keys), *for_prefix(amendment, may_save)),
+        asked_by=f"{winner.rule_id} ({winner.source})" if winner else None,
+        covers_retry=covers_retry,
+        outside=outside,
+    )
+
+
+def _event(
+    call: ToolCall,
+    turn_id: str,
+    intent: Intent,
+    subject: Subject,
+    reason: str | None,
+    amendment: tuple[str, ...] | None,
+) -> ApprovalRequestEvent:
+    match subject:
+        case CommandSubject(command=command, cwd=cwd, parsed=parsed):
+            return ExecApprovalRequestEvent(
+                call_id=call.tool_call_id,
+                turn_id=turn_id,
+                command=command,
+                cwd=cwd,
+                parsed_cmd=parsed or (UnknownCommand(cmd=shlex.join(command)),),
+                reason=reason,
+                proposed_execpolicy_amendment=amendment,
+            )
+        case PatchSubject(changes=changes, grant_root=grant_root):
+            return ApplyPatchApprovalRequestEvent(
+                call_id=call.tool_call_id, turn_id=turn_id, changes=changes, reason=reason, grant_root=grant_root
+            )
+        case CallSubject(args=args, rationale=rationale):
+            return ToolApprovalRequestEvent(
+                call_id=call.tool_call_id,
+                turn_id=turn_id,
+                tool=call.name,
+                action=intent.action.value,
+                args=args,
+                reason=reason,
+                rationale=rationale,
+            )
+        case _:
+            assert_never(subject)
+
+
+def identity(event: ApprovalRequestEvent) -> str:
+    """Equal for questions that a person could not tell apart."""
+    return msgspec.json.encode(msgspec.structs.replace(event, call_id="", turn_id="")).decode()
+
+
+def refusal(decision: ReviewDecision, *, by_person: bool) -> Failure | None:
+    """Why the call may not happen after this answer; None: it may."""
+    match decision:
+        case Approved() | ApprovedForSession() | ApprovedExecpolicyAmendment():
+            return None
+        case Denied(rejection=rejection) if by_person:
+            return Failure(RefusedByPerson.code, f"{REJECTED}: {rejection}" if rejection else REJECTED)
+        case Denied(rejection=rejection):
+            return Failure(Refused.code, rejection or REJECTED)
+        case Abort():
+            return Failure(Aborted.code, REJECTED)
+        case TimedOut():
+            return Failure(ReviewTimeout.code, "nobody answered in time, so it was not approved")
+        case _:
+            assert_never(decision)
+
+
+def saved_message(prefix: tuple[str, ...]) -> str:
+    """What the agent is told about a rule that was saved."""
+    return f"Approved command prefix saved:\n- {json.dumps(list(prefix), ensure_ascii=False)}"
+
+
+def not_saved_message(error: Exception) -> str:
+    return f"Failed to apply execpolicy amendment: {error}"

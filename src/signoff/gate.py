@@ -1,0 +1,331 @@
+"""THE DOOR. Every call goes through here, whoever makes it: intent, verdict, review if needed, effect, record.
+
+`clear` decides and returns only when the decision is on disk. `call` clears, runs the tool, and leaves exactly one
+result record, which says "interrupted" until something better is known. Refusal is a value, never an exception.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, Protocol, assert_never
+
+import msgspec
+
+from signoff.approvals.case import Case, Rulebook, request_record, review_record
+from signoff.approvals.compose import (
+    RETRY_REASON,
+    compose,
+    identity,
+    not_saved_message,
+    refusal,
+    saved_message,
+)
+from signoff.approvals.request import CallSubject, ReviewRequest
+from signoff.approvals.review import OVERLOADED, Reviewer, ask
+from signoff.approvals.store import ApprovalStore, key_text
+from signoff.domain.call import Failure, ToolCall, ToolResult
+from signoff.domain.clearance import Clearance
+from signoff.domain.errors import Interrupted, InvalidArguments, LedgerUnwritable, Refused, SignoffError
+from signoff.domain.event import (
+    CallFinished,
+    CallJudged,
+    CallProgress,
+    CallStarted,
+    DeveloperMessage,
+    ReviewAnswered,
+    ReviewAsked,
+    RunEvent,
+    Warned,
+)
+from signoff.domain.intent import Escalation, FileRead, GitWrite, Intent
+from signoff.domain.requirement import Forbidden, NeedsApproval, Skip
+from signoff.domain.review import (
+    ApplyPatchApprovalRequestEvent,
+    ApprovedExecpolicyAmendment,
+    ApprovedForSession,
+    ReviewDecision,
+    TimedOut,
+)
+from signoff.domain.settings import ApprovalPolicy
+from signoff.domain.verdict import Decision, Verdict
+from signoff.files.links import followed
+from signoff.ledger.log import Ledger, Ticket
+from signoff.ledger.records import DecidedBy, Outcome, decision_of, result_of
+from signoff.sandbox.outcome import Outcome as ProcessOutcome
+from signoff.sandbox.outcome import Request as ProcessRequest
+from signoff.tools.registry import Registry
+from signoff.tools.tool import Attempt, Done, Place, Tool
+
+LONGEST_SYNC_S = 30.0
+
+
+class Allowance(msgspec.Struct, frozen=True):
+    """What one attempt may touch beyond the session's profile."""
+
+    outside: bool = False
+    git_write: bool = False
+    writable: tuple[str, ...] = ()
+    unmasked: tuple[str, ...] = ()
+
+
+class Sandboxes(Protocol):
+    @property
+    def confined(self) -> bool:
+        """Does the profile of this session hold anything back?"""
+        ...
+
+    async def start(self, request: ProcessRequest, allowance: Allowance) -> ProcessOutcome: ...
+
+
+class Gate:
+    """One per session."""
+
+    def __init__(
+        self,
+        *,
+        registry: Registry,
+        rulebook: Rulebook,
+        reviewer: Reviewer,
+        ledger: Ledger,
+        sandboxes: Sandboxes,
+        place: Place,
+        approval: ApprovalPolicy,
+        limit_s: float = 300.0,
+        show: Callable[[RunEvent], None] = lambda event: None,
+    ) -> None:
+        self._registry = registry
+        self._rulebook = rulebook
+        self._reviewer = reviewer
+        self._ledger = ledger
+        self._sandboxes = sandboxes
+        self._place = place
+        self._approval = approval
+        self._limit_s = limit_s
+        self._show = show
+        self._store = ApprovalStore()
+        self._granted: tuple[str, ...] = ()
+
+    async def call(self, call: ToolCall, *, turn_id: str = "", source: str = "agent") -> ToolResult:
+        """Carry a call through the door. Whatever happens, one result record is left behind."""
+        started = time.monotonic_ns()
+        self._show(CallStarted(call))
+        journey = _Journey(self._sandboxes.confined)
+        done = Done(failure=Failure(Interrupted.code, "the call was interrupted; whether it took effect is unknown"))
+        try:
+            done = await self._perform(call, turn_id or call.trace_id, source, journey)
+        except SignoffError as error:
+            done = Done(failure=Failure(error.code, error.message))
+        except Exception as error:  # a mistake in a tool is that call's failure, not the session's end
+            done = Done(failure=Failure(SignoffError.code, f"{call.name} broke: {type(error).__name__}: {error}"))
+        finally:
+            result = ToolResult(
+                tool_call_id=call.tool_call_id,
+                ok=done.failure is None,
+                payload=done.payload,
+                error=done.failure,
+                duration_ms=(time.monotonic_ns() - started) // 1_000_000,
+                artifacts=done.artifacts,
+                display=done.display,
+            )
+            self._ledger.submit(result_of(call, result, sandboxed=journey.sandboxed))
+            self._show(CallFinished(result))
+        return result
+
+    async def clear(self, case: Case) -> Clearance:
+        """Judge, ask if needed, and make the answer durable. Without a durable answer nothing is allowed."""
+        self._ledger.submit(request_record(case))
+        verdict, requirement = self._rulebook.judge(case.intent, self._granted)
+        self._show(CallJudged(case.call.tool_call_id, verdict))
+        escalated = case.intent.escalation is Escalation.REQUIRE_ESCALATED
+        match requirement:
+            case Forbidden(reason=reason):
+                clearance, by = (
+                    Clearance(verdict, requirement, failure=Failure(Refused.code, reason)),
+                    DecidedBy.POLICY,
+                )
+            case Skip(bypass_sandbox=bypass):
+                clearance, by = Clearance(verdict, requirement, outside=bypass or escalated), DecidedBy.POLICY
+            case NeedsApproval(reason=why, proposed_execpolicy_amendment=amendment):
+                decision, by = await self._review(case, verdict, why, amendment)
+                failure = refusal(decision, by_person=by is not DecidedBy.UNATTENDED)
+                clearance = Clearance(verdict, requirement, decision, failure, outside=escalated)
+            case _:
+                assert_never(requirement)
+        return await self._recorded(case, clearance, by)
+
+    async def _perform(self, call: ToolCall, turn_id: str, source: str, journey: "_Journey") -> Done:
+        tool = self._registry.find(call.name, call.version)
+        arguments = _decode(tool, call)
+        case = Case(
+            call=call,
+            intent=followed(tool.intent(arguments, self._place)),
+            turn_id=turn_id,
+            subject=tool.subject(arguments, self._place),
+            keys=tuple(map(key_text, tool.approval_keys(arguments, self._place))),
+            covers_retry=self._may_retry(tool),
+            source=source,
+        )
+        clearance = await self.clear(case)
+        if clearance.failure is not None:
+            return Done(failure=clearance.failure)
+        done = await self._attempt(tool, arguments, case, clearance, journey, outside=clearance.outside)
+        if not done.sandbox_denied or clearance.outside or not self._may_retry(tool):
+            return done
+        clearance = await self._clear_retry(case, clearance)
+        if clearance.failure is not None:
+            return Done(failure=clearance.failure, artifacts=done.artifacts)
+        return await self._attempt(tool, arguments, case, clearance, journey, outside=True)
+
+    def _may_retry(self, tool: Tool[Any]) -> bool:
+        return self._sandboxes.confined and tool.escalate_on_failure and tool.wants_no_sandbox_approval(self._approval)
+
+    async def _clear_retry(self, case: Case, first: Clearance) -> Clearance:
+        """The sandbox stopped it. A yes given before covers this; otherwise the person is asked once more."""
+        decision, by = first.decision, DecidedBy.SESSION
+        if decision is None:
+            amendment = first.requirement.proposed_execpolicy_amendment
+            decision, by = await self._review(case, first.verdict, RETRY_REASON, amendment, retry=True)
+        failure = refusal(decision, by_person=by is not DecidedBy.UNATTENDED)
+        clearance = Clearance(first.verdict, first.requirement, decision, failure, outside=True)
+        return await self._recorded(case, clearance, by, reason=RETRY_REASON)
+
+    async def _attempt(
+        self,
+        tool: Tool[Any],
+        arguments: msgspec.Struct,
+        case: Case,
+        clearance: Clearance,
+        journey: "_Journey",
+        *,
+        outside: bool,
+    ) -> Done:
+        journey.sandboxed = journey.confined and not outside
+        allowance = _allowance(case.intent, clearance.verdict, outside, self._granted)
+        call_id = case.call.tool_call_id
+        attempt = Attempt(
+            call_id=call_id,
+            place=self._place,
+            outside=outside,
+            start=lambda request: self._sandboxes.start(request, allowance),
+            progress=lambda stream, text: self._show(CallProgress(call_id, text, stream)),
+        )
+        return await tool.run(arguments, attempt)
+
+    async def _review(
+        self,
+        case: Case,
+        verdict: Verdict,
+        reason: str | None,
+        amendment: tuple[str, ...] | None,
+        *,
+        retry: bool = False,
+    ) -> tuple[ReviewDecision, DecidedBy]:
+        """The person's answer, from the session's memory or from asking now."""
+        if self._store.covers(case.keys):
+            return ApprovedForSession(), DecidedBy.SESSION
+        request = compose(
+            case.call,
+            case.turn_id,
+            case.intent,
+            verdict,
+            subject=case.subject or CallSubject(case.call.args),
+            keys=case.keys,
+            reason=reason,
+            amendment=amendment,
+            may_save=self._rulebook.may_save,
+            covers_retry=case.covers_retry and not retry,
+            outside=retry or case.intent.escalation is Escalation.REQUIRE_ESCALATED,
+        )
+        decision = await self._store.with_cached_approval(
+            case.keys, lambda: self._ask(case, request), about=identity(request.event)
+        )
+        if isinstance(decision, TimedOut):
+            return decision, DecidedBy.TIMEOUT
+        if decision == OVERLOADED:
+            return decision, DecidedBy.OVERLOAD
+        return decision, DecidedBy.PERSON if self._reviewer.is_person else DecidedBy.UNATTENDED
+
+    async def _ask(self, case: Case, request: ReviewRequest) -> ReviewDecision:
+        started = time.monotonic_ns()
+        self._show(ReviewAsked(request.event))
+        decision = await ask(self._reviewer, request, self._limit_s)
+        self._show(ReviewAnswered(case.call.tool_call_id, decision))
+        self._ledger.submit(review_record(case, request, decision, self._reviewer.name, time.monotonic_ns() - started))
+        if isinstance(decision, ApprovedExecpolicyAmendment):
+            await self._save(decision)
+        event = request.event
+        if isinstance(decision, ApprovedForSession) and isinstance(event, ApplyPatchApprovalRequestEvent):
+            self._granted += (event.grant_root,) if event.grant_root else ()
+        return decision
+
+    async def _save(self, amendment: ApprovedExecpolicyAmendment) -> None:
+        """Keep the rule first; if that fails, say so and go on: this one call was approved all the same."""
+        try:
+            await asyncio.to_thread(self._rulebook.save, amendment)
+        except (SignoffError, OSError) as error:
+            self._show(Warned(not_saved_message(error)))
+        else:
+            self._show(DeveloperMessage(saved_message(amendment.proposed_execpolicy_amendment)))
+
+    async def _recorded(self, case: Case, clearance: Clearance, by: DecidedBy, *, reason: str = "") -> Clearance:
+        """The clearance, once its decision is on disk; a refusal if it cannot be."""
+        outcome = Outcome.ALLOW if clearance.allowed else Outcome.DENY
+        why = reason if clearance.failure is None else clearance.failure.message
+        record = decision_of(case.call, case.intent.action, clearance.verdict, outcome, by, reason=why)
+        sandboxed = self._sandboxes.confined and not clearance.outside
+        try:
+            await _durable(self._ledger.submit(msgspec.structs.replace(record, sandboxed=sandboxed)))
+        except LedgerUnwritable as error:
+            failure = clearance.failure or Failure(error.code, error.message)
+            return msgspec.structs.replace(clearance, failure=failure)
+        return clearance
+
+
+class _Journey:
+    """What has to be known of a call even if it is cut short."""
+
+    def __init__(self, confined: bool) -> None:
+        self.confined = confined
+        self.sandboxed = confined
+
+
+def _decode(tool: Tool[Any], call: ToolCall) -> msgspec.Struct:
+    try:
+        arguments: msgspec.Struct = msgspec.convert(call.args, tool.arguments)
+    except msgspec.ValidationError as error:
+        raise InvalidArguments(f"{call.name}: {error}") from error
+    return arguments
+
+
+def _allowance(intent: Intent, verdict: Verdict, outside: bool, granted: tuple[str, ...]) -> Allowance:
+    """What was cleared by name is open to the command: the repository it may write, a file that a written rule opens."""
+    opened = tuple(
+        judgement.aspect.path
+        for judgement in verdict.judgements
+        if isinstance(judgement.aspect, FileRead)
+        and any(match.decision is Decision.ALLOW and not match.heuristic for match in judgement.matches)
+    )
+    writes_git = any(isinstance(aspect, GitWrite) for aspect in intent.aspects)
+    return Allowance(outside=outside, git_write=writes_git, writable=granted, unmasked=opened)
+
+
+async def _durable(ticket: Ticket) -> None:
+    """Wait for the disk without holding up anybody else."""
+    loop = asyncio.get_running_loop()
+    settled: asyncio.Future[None] = loop.create_future()
+
+    def tell() -> None:
+        if not settled.done():
+            settled.set_result(None)
+
+    def wake(ticket: Ticket) -> None:  # from the ledger's thread
+        loop.call_soon_threadsafe(tell)
+
+    ticket.add_done_callback(wake)
+    try:
+        async with asyncio.timeout(LONGEST_SYNC_S):
+            await settled
+    except TimeoutError as error:
+        raise LedgerUnwritable(f"the ledger was not on disk after {LONGEST_SYNC_S:g} s") from error
+    if ticket.error is not None:
+        raise ticket.error
