@@ -1,0 +1,77 @@
+"""The rules in force for one session: those on disk, as they are now, and those a person added for the session alone."""
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from signoff.domain.context import Context
+from signoff.domain.errors import UsageError
+from signoff.domain.intent import Intent
+from signoff.domain.requirement import Requirement, Skip
+from signoff.domain.review import ApprovedExecpolicyAmendment, Scope
+from signoff.domain.settings import Audit
+from signoff.domain.verdict import Decision, Judgement, Layer, Match, Source, Verdict
+from signoff.policy.decide import decide
+from signoff.policy.execpolicy.amend import BANNED
+from signoff.policy.execpolicy.rule import PrefixRule
+from signoff.policy.requirement import requirement
+from signoff.policy.ruleset import Rules
+
+_OFF = Match("policy.off", Decision.ALLOW, Source(Layer.FLAG), reason="judging is switched off")
+
+
+class RuleFiles(Protocol):
+    """Where rules are kept."""
+
+    def current(self) -> Rules:
+        """The last good rules; quick when nothing changed."""
+        ...
+
+    def amend(self, amendment: ApprovedExecpolicyAmendment) -> None: ...
+
+
+class SessionRules:
+    """Judges with the rules of the files and of the session."""
+
+    def __init__(
+        self, files: RuleFiles, context: Context, *, audit: Audit = Audit.PROMPT, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._files = files
+        self._context = context
+        self._audit = audit
+        self._clock = clock
+        self._added: tuple[PrefixRule, ...] = ()
+
+    def judge(self, intent: Intent, granted: tuple[str, ...] = ()) -> tuple[Verdict, Requirement]:
+        if self._audit is Audit.OFF:
+            return Verdict(Decision.ALLOW, (Judgement(None, Decision.ALLOW, (_OFF,)),)), Skip()
+        rules = self._files.current()
+        if self._added:
+            rules = rules.extended(self._added)
+        now_ms = int(self._clock() * 1_000)
+        roots = self._context.writable_roots + granted
+        context = msgspec.structs.replace(self._context, now_ms=now_ms, writable_roots=roots)
+        verdict = decide(intent, rules, context)
+        return verdict, requirement(intent, verdict, context, rules)
+
+    def may_save(self, prefix: tuple[str, ...]) -> bool:
+        """A prefix that would open everything its program can run is never kept."""
+        return bool(prefix) and prefix not in BANNED
+
+    def save(self, amendment: ApprovedExecpolicyAmendment) -> None:
+        prefix = amendment.proposed_execpolicy_amendment
+        if not self.may_save(prefix):
+            raise UsageError(f"{' '.join(prefix) or 'an empty prefix'} would allow everything it can run")
+        if amendment.scope is not Scope.SESSION:
+            self._files.amend(amendment)
+            return
+        expires = amendment.expires_in_ms
+        rule = PrefixRule(
+            pattern=tuple((word,) for word in prefix),
+            decision=Decision.ALLOW,
+            source=Source(Layer.SESSION),
+            expires_ms=None if expires is None else int(self._clock() * 1_000) + expires,
+        )
+        self._added = (*self._added, rule)
