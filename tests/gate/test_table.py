@@ -68,8 +68,21 @@ def expected(approval: ApprovalPolicy, sandbox: SandboxMode, verdict: str, outco
 
 
 @requirement(
-    *("APR-001", "APR-004", "APR-027", "APR-028", "APR-029", "APR-034", "APR-035", "APR-036", "APR-037", "APR-038"),
-    *("APR-039", "APR-040", "APR-041", "APR-042", "APR-046"),
+    "APR-001",
+    "APR-004",
+    "APR-027",
+    "APR-028",
+    "APR-029",
+    "APR-034",
+    "APR-035",
+    "APR-036",
+    "APR-037",
+    "APR-038",
+    "APR-039",
+    "APR-040",
+    "APR-041",
+    "APR-042",
+    "APR-046",
 )
 @pytest.mark.parametrize("sandbox", SandboxMode)
 @pytest.mark.parametrize("approval", ApprovalPolicy)
