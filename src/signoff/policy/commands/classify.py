@@ -1,6 +1,13 @@
 """Known-safe, dangerous, or neither: the verdict of the built-in tables on one command."""
 
+from collections.abc import Sequence
+
 import msgspec
+
+from signoff.policy.commands.credentials import is_credential
+from signoff.policy.commands.dangerous import DANGEROUS_PROGRAMS, danger
+from signoff.policy.commands.inert import INERT
+from signoff.policy.commands.safe import CHECKED_PROGRAMS, only_reads
 
 
 class Safe(msgspec.Struct, frozen=True):
@@ -21,12 +28,27 @@ Classification = Safe | Dangerous | Other
 
 SAFE = Safe()
 OTHER = Other()
+_KNOWN = INERT | CHECKED_PROGRAMS | DANGEROUS_PROGRAMS
+_SYSTEM_DIRECTORIES = frozenset({"", "/bin", "/usr/bin", "/sbin", "/usr/sbin"})
+_NO_FILES = frozenset("echo printf true false : expr seq sleep test [ exit basename dirname type which cd".split())
 
 
-def classify(words: tuple[str | None, ...], *, moved: bool = False) -> Classification:
-    """What the tables say. `moved`: the script changed directory before it, so that a repository is not the caller's."""
-    if words[0] in ("ls", "pwd", "cat"):
-        return SAFE
-    if words[0] == "rm" and "-rf" in words:
-        return Dangerous("forced removal")
-    return OTHER
+def classify(words: Sequence[str | None], *, moved: bool = False) -> Classification:
+    """What the tables say. `moved`: the script changed directory before it, so a repository there is not the caller's."""
+    first = words[0] if words else None
+    if first is None:
+        return OTHER
+    directory, slash, name = first.rpartition("/")
+    if name not in _KNOWN and not name.startswith("mkfs"):
+        return OTHER
+    texts = ["\0" if word is None else word for word in words]
+    reason = danger(name, texts)
+    if reason is not None:
+        return Dangerous(reason)
+    if (directory or slash) not in _SYSTEM_DIRECTORIES or (moved and name == "git"):
+        return OTHER
+    if not (name in INERT or only_reads(name, texts)):
+        return OTHER
+    if name not in _NO_FILES and any(is_credential(text) for text in texts[1:]):
+        return OTHER
+    return SAFE

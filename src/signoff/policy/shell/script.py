@@ -1,23 +1,143 @@
-"""Read a script, or the argv that would run one."""
+"""Read a script, or the argv that would run one. The entrance of this room."""
 
+import importlib
 import re
+from collections.abc import Iterable
+
+import msgspec
 
 from signoff.domain.intent import Command, Opaque
+from signoff.policy.shell.characters import MAX_CHARACTERS, objection
+from signoff.policy.shell.directories import Places
+from signoff.policy.shell.examine import (
+    DOWNLOADERS,
+    MAX_DEPTH,
+    SPECIAL,
+    Findings,
+    base_name,
+    inner_is_simple,
+    reads_commands,
+    shown,
+)
+from signoff.policy.shell.plain import RESERVED, read_plain
 from signoff.policy.shell.reading import Reading
+from signoff.policy.shell.segments import Join, Segment
+from signoff.policy.shell.unwrap import Script, Unwrapped
+from signoff.policy.shell.words import Dialect, Refused
 
-_SIMPLE = re.compile(r"[ \t]*[A-Za-z0-9_./+-]+(?:[ \t]+[A-Za-z0-9_./:=@%+,-]+)*[ \t]*")
-_SHELLS = frozenset({"bash", "sh", "zsh", "dash"})
+_SIMPLE = re.compile(r"[ \t]*([A-Za-z0-9_./+-]+)(?:[ \t]+[A-Za-z0-9_./:=@%+,-]+)*[ \t]*")
+_DIALECTS = {"bash": Dialect.BASH, "zsh": Dialect.ZSH, "sh": Dialect.POSIX, "dash": Dialect.POSIX}
 
 
-def read_script(script: str, *, cwd: str, home: str) -> Reading:
+def read_script(script: str, *, cwd: str, home: str, dialect: Dialect = Dialect.BASH) -> Reading:
     """What the script would do when a shell runs it in `cwd`."""
-    if _SIMPLE.fullmatch(script):
+    match = _SIMPLE.fullmatch(script)
+    if (
+        match is None
+        or match[1] in RESERVED
+        or len(script) > MAX_CHARACTERS
+        or "        " in script
+        or dialect is Dialect.ZSH
+    ):
+        findings = Findings(cwd, home)
+        follow_script(findings, script, 0, dialect)
+        return finished(findings)
+    # dequoting changes nothing in these characters, so no parser is needed
+    if base_name(match[1]) not in SPECIAL:
         return Reading(True, (Command(tuple(script.split()), script),))
-    return Reading(False, (Opaque(script, "not read yet"),), "not read yet")
+    findings = Findings(cwd, home)
+    follow_segment(findings, Segment(script.split(), script), 0)
+    return finished(findings)
 
 
 def read_argv(argv: tuple[str, ...], *, cwd: str, home: str) -> Reading:
     """What starting this process would do; for `bash -lc SCRIPT` that is what the script does."""
-    if len(argv) == 3 and argv[0].rsplit("/", 1)[-1] in _SHELLS and argv[1] in ("-c", "-lc"):
-        return read_script(argv[2], cwd=cwd, home=home)
-    return Reading(True, (Command(argv, " ".join(argv)),))
+    if len(argv) == 3 and argv[1] in ("-c", "-lc") and (dialect := _DIALECTS.get(base_name(argv[0]))):
+        return read_script(argv[2], cwd=cwd, home=home, dialect=dialect)
+    findings = Findings(cwd, home)
+    problem = next(filter(None, map(objection, argv)), None) if argv and argv[0] else "no program"
+    if problem is not None:
+        findings.ask(shown(argv), problem)
+    if argv:
+        follow_segment(findings, Segment(list(argv), shown(argv)), 0)
+    return finished(findings)
+
+
+def finished(findings: Findings) -> Reading:
+    aspects = findings.aspects
+    if findings.plain:
+        return Reading(True, tuple(aspects))
+    if not any(isinstance(aspect, Opaque) for aspect in aspects):
+        aspects.append(Opaque("", findings.reason or "", asks=False))
+    found = (
+        msgspec.structs.replace(aspect, plain=False) if isinstance(aspect, Command) else aspect for aspect in aspects
+    )
+    return Reading(False, tuple(found), findings.reason)
+
+
+def follow_script(findings: Findings, script: str, depth: int, dialect: Dialect) -> None:
+    """Everything a script does, added to what was found."""
+    if depth > MAX_DEPTH:
+        findings.ask(script, f"more than {MAX_DEPTH} wrappers inside each other")
+        return
+    problem = objection(script)
+    if problem is not None:
+        findings.ask(script, problem)
+        if len(script) > 100_000:
+            return
+    try:
+        segments = read_plain(script, findings.home, dialect)
+    except Refused as refusal:
+        findings.not_plain(str(refusal))
+        # the grammar costs more to load than everything else here, and most scripts do not need it
+        importlib.import_module("signoff.policy.shell.tree").follow_tree(findings, script, depth)
+        return
+    if not segments:
+        findings.ask(script, "an empty script")
+    follow_list(findings, segments, depth)
+
+
+def follow_list(findings: Findings, segments: list[Segment], depth: int) -> None:
+    if len(segments) == 1:
+        follow_segment(findings, segments[0], depth)
+        return
+    places = Places(findings, segments)
+    for segment in segments:
+        places.enter(segment)
+        follow_segment(findings, segment, depth)
+    places.leave()
+    note_pipes(findings, segments)
+
+
+def note_pipes(findings: Findings, segments: Iterable[Segment]) -> None:
+    """A pipe into something that runs what it reads."""
+    downloads = False
+    for segment in segments:
+        names = {base_name(word) for word in segment.words}
+        if segment.join is not Join.PIPE:
+            downloads = False
+        elif downloads:
+            name = base_name(segment.words[0])
+            if reads_commands(name, segment.words):
+                findings.ask(segment.text, "runs what it is fed from elsewhere")
+        downloads = downloads or bool(names & DOWNLOADERS)
+
+
+def follow_segment(findings: Findings, segment: Segment, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        findings.ask(segment.text, f"more than {MAX_DEPTH} wrappers inside each other")
+        return
+    started = findings.examine(segment, depth)
+    if started is not None:
+        _follow_started(findings, segment, started, depth + 1)
+
+
+def _follow_started(findings: Findings, segment: Segment, started: Unwrapped, depth: int) -> None:
+    for start in started.starts:
+        if isinstance(start, Script):
+            follow_script(findings, start.text, depth, start.dialect)
+        elif start:
+            if not inner_is_simple(start):
+                findings.not_plain("a construct of the shell behind a wrapper")
+            inner = Segment(start, shown(start), segment.join, stdin=segment.stdin, fed=segment.fed)
+            follow_segment(findings, inner, depth)
