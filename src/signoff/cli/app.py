@@ -137,5 +137,6 @@ def explain(error: Exception) -> int:
 
 def complain(sentence: str, hint: str | None, status: Exit) -> int:
     if sys.stderr is not None:
+        sentence = " ".join(sentence.split())  # click breaks some of its sentences into lists
         click.echo(f"signoff: {sentence}" + (f"\n  {hint}" if hint else ""), err=True)
     return status

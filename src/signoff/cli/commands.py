@@ -12,6 +12,8 @@ class Entry:
 
 COMMANDS: dict[str, Entry] = {
     "config": Entry("signoff.cli.config:config", "Look at settings, change them, trust a project's."),
+    "doctor": Entry("signoff.cli.doctor:doctor", "Check whether this machine can do what signoff promises."),
+    "completion": Entry("signoff.cli.completion:completion", "Print the completion script of a shell."),
     "version": Entry("signoff.cli.version:version", "Show what is installed: version, commit, Python, platform."),
 }
 
@@ -25,4 +27,8 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("-h", "--help"), "", "Show this text."),
 )
 
-EXAMPLES: tuple[str, ...] = ("signoff version --json",)
+EXAMPLES: tuple[str, ...] = (
+    "signoff doctor",
+    "signoff config list --origin",
+    "signoff config set sandbox.mode read-only",
+)

@@ -1,0 +1,62 @@
+"""signoff doctor: can this machine do what signoff promises?"""
+
+import os
+from pathlib import Path
+
+import click
+
+from signoff.cli.checks import CHECKS, Finding, Status, Surroundings
+from signoff.cli.output import Output, Style, json_option
+from signoff.domain.errors import Exit
+
+STYLES = {Status.OK: Style.GOOD, Status.WARN: Style.WARNING, Status.FAIL: Style.BAD}
+
+
+@click.command()
+@click.option("-v", "--verbose", is_flag=True, help="Show the detail of every check, not only of the bad ones.")
+@json_option
+@click.pass_obj
+def doctor(output: Output, verbose: bool, as_json: bool) -> int:
+    """Check whether this machine can do what signoff promises.
+
+    Exits 1 when a check fails; warnings alone do not change the exit status.
+
+    \b
+    Examples:
+      signoff doctor
+      signoff doctor --json
+    """
+    here = Surroundings(os.environ, Path.cwd(), output.flags)
+    findings = {name: look(here) for name, look in CHECKS.items()}
+    if as_json:
+        output.json(document(findings))
+    else:
+        _show(output, findings, verbose)
+    return Exit.FOUND if worst(findings) is Status.FAIL else Exit.OK
+
+
+def document(findings: dict[str, Finding]) -> dict[str, object]:
+    checks = [
+        {"id": name, "status": one.status, "summary": one.summary, "detail": one.detail, "fix": one.fix}
+        for name, one in findings.items()
+    ]
+    return {"status": worst(findings), "checks": checks}
+
+
+def worst(findings: dict[str, Finding]) -> Status:
+    return max((finding.status for finding in findings.values()), key=list(Status).index)
+
+
+def _show(output: Output, findings: dict[str, Finding], verbose: bool) -> None:
+    width = max(map(len, findings)) + 2
+    margin = " " * (6 + width)
+    for name, finding in findings.items():
+        status = output.paint(finding.status.ljust(6), STYLES[finding.status])
+        output.text(f"{status}{name.ljust(width)}{finding.summary}")
+        if verbose or finding.status is not Status.OK:
+            for line in (finding.detail or "").splitlines():
+                output.text(margin + output.paint(line, Style.FAINT))
+            if finding.fix:
+                output.text(f"{margin}→ {finding.fix}")
+    counts = [f"{sum(one.status is status for one in findings.values())} {status}" for status in Status]
+    output.say(f"{len(findings)} checks: {', '.join(counts)}")
