@@ -1,0 +1,70 @@
+"""A real login shell with a profile made for the occasion."""
+
+import pathlib
+
+import pytest
+
+from signoff.sandbox.login import Snapshot, parse, snapshot
+
+
+def given(home: pathlib.Path, profile: str, shell: str = "/bin/sh") -> dict[str, str]:
+    (home / ".profile").write_text(profile, encoding="utf-8")
+    return {"HOME": str(home), "SHELL": shell, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "MY_TOKEN": "secret"}
+
+
+@pytest.mark.parametrize("shell", ["/bin/sh", "/bin/bash"])
+def test_what_the_profile_exports_is_taken_and_filtered(tmp_path: pathlib.Path, shell: str) -> None:
+    profile = """
+    echo "noise on stdout"; echo "noise on stderr" >&2
+    export PATH="$HOME/tools:$PATH" CARGO_HOME="$HOME/ca rgo
+with a line break" API_KEY=secret BASH_ENV=/evil LD_PRELOAD=/evil.so LC_TIME=C
+    NOT_EXPORTED=1
+    """
+    taken = snapshot(given(tmp_path, profile, shell))
+    assert taken.note is None
+    assert taken.environ["PATH"].startswith(f"{tmp_path}/tools:")
+    assert taken.environ["CARGO_HOME"] == f"{tmp_path}/ca rgo\nwith a line break"
+    assert taken.environ["LANG"] == "C.UTF-8"
+    assert not {"API_KEY", "MY_TOKEN", "BASH_ENV", "LD_PRELOAD", "NOT_EXPORTED", "SIGNOFF_CHILD"} & set(taken.environ)
+
+
+OWN = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+
+
+@pytest.mark.parametrize(
+    ("profile", "says"),
+    [
+        ("exit 3", "gave no answer within"),
+        ("sleep 1000", "gave no answer within 0.5 s"),
+        ("while :; do printf '%01000d' 0; done", "gave no answer within"),
+        ("kill -9 $$", "gave no answer within"),
+        ("( sleep 1000 & ) ; exec 1>&-", "gave no answer within"),
+    ],
+)
+def test_a_profile_that_fails_hangs_or_floods_degrades_with_a_note(
+    tmp_path: pathlib.Path, profile: str, says: str
+) -> None:
+    environ = given(tmp_path, profile)
+    taken = snapshot(environ, seconds=0.5)
+    assert says in (taken.note or "")
+    assert taken.environ == OWN | {"HOME": str(tmp_path), "SHELL": "/bin/sh"}
+
+
+@pytest.mark.parametrize(
+    ("shell", "says"),
+    [
+        ("/usr/bin/fish", "is not a shell we know"),
+        ("/no/such/bash", "cannot start /no/such/bash"),
+        ("/usr/sbin/nologin", "is not a shell we know"),
+    ],
+)
+def test_a_shell_that_cannot_be_asked_degrades_with_a_note(tmp_path: pathlib.Path, shell: str, says: str) -> None:
+    taken = snapshot(given(tmp_path, "", shell))
+    assert says in (taken.note or "")
+    assert taken.environ["PATH"] == "/usr/bin:/bin"
+
+
+def test_an_entry_that_was_cut_off_is_dropped() -> None:
+    assert parse(b"PATH=/bin\0HOME=/h\0LANG=C") == {"PATH": "/bin", "HOME": "/h"}
+    assert parse(b"") == {}
+    assert Snapshot({}).note is None
