@@ -20,18 +20,17 @@ class Tail:
 
     def __init__(self, size: int = TAIL) -> None:
         self._size = size
-        self._last = b""
+        self._last = bytearray()
         self.total = 0
 
     def add(self, piece: memoryview) -> None:
         self.total += len(piece)
-        if len(piece) >= self._size:
-            self._last = bytes(piece[-self._size :])
-        else:
-            self._last = (self._last + bytes(piece))[-self._size :]
+        self._last += piece[-self._size :]
+        if len(self._last) > 4 * self._size:  # now and then, so that a byte is moved about once
+            del self._last[: -self._size]
 
     def bytes(self) -> bytes:
-        return self._last
+        return bytes(self._last[-self._size :])
 
 
 class Pump:
