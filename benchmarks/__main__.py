@@ -40,7 +40,7 @@ def table(figures: list[Figure]) -> str:
     rows = [
         (
             figure.name,
-            f"{figure.value:,.3g} {figure.unit}",
+            f"{figure.value:{',.2f' if figure.value < 100 else ',.0f'}} {figure.unit}",
             figure.bar,
             "yes" if figure.holds else "NO",
             figure.reference,

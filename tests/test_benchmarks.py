@@ -18,8 +18,8 @@ def test_a_bar_says_which_side_of_it_is_good() -> None:
 
 def test_the_table_marks_a_bar_that_does_not_hold() -> None:
     assert table([at_most("start", 2.0, 1.8, reference="doing nothing")]).splitlines() == [
-        "figure  value  bar    holds  against",
-        "start   2 ×    ≤ 1.8  NO     doing nothing",
+        "figure  value   bar    holds  against",
+        "start   2.00 ×  ≤ 1.8  NO     doing nothing",
     ]
 
 
