@@ -11,8 +11,10 @@ import msgspec
 import pytest
 
 from signoff.domain.errors import LedgerUnwritable, UsageError
+from signoff.domain.settings import Redact
 from signoff.ledger.place import load_key, new_run_id, runs_directory
 from signoff.ledger.records import Close, Line
+from signoff.ledger.redact import Redactor
 from tests.clauses import requirement
 from tests.ledger.books import RUN, decision, lines_of, open_ledger, ordinary_run, request, result
 
@@ -167,3 +169,15 @@ def test_the_key_of_the_digests_is_made_once_and_private(tmp_path: pathlib.Path)
     (state / "ledger.key").write_bytes(b"short")
     with pytest.raises(LedgerUnwritable):
         load_key(str(state))
+
+
+@requirement("MEM-120")
+def test_secrets_are_out_before_anything_is_written(tmp_path: pathlib.Path) -> None:
+    secret = "ghp_" + "a8Kd93jLx0Qw7Rt5Yz2Nc4Vb6Mf1Hs9Gp3Eu"
+    ledger = open_ledger(tmp_path, redactor=Redactor(Redact.BASIC), redact=Redact.BASIC)
+    ledger.submit(request(1, args={"command": f"curl -H 'Authorization: token {secret}' https://api.example"}))
+    ledger.submit(result(1, args={"env": {"GITHUB_TOKEN": secret}}))
+    ledger.close()
+    written = b"".join(lines_of(tmp_path))
+    assert secret.encode() not in written
+    assert b"https://api.example" in written

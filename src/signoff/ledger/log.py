@@ -18,6 +18,7 @@ from signoff.ledger.chain import Chain
 from signoff.ledger.place import open_new
 from signoff.ledger.prepare import Preparation, Redacts
 from signoff.ledger.records import Close, Decision, Genesis, Record
+from signoff.ledger.redact import Redactor
 
 LARGEST_BACKLOG = 64 * 1024 * 1024  # bytes that may wait for the disk before the ledger gives up
 LONGEST_CLOSE = 30.0  # seconds
@@ -122,13 +123,17 @@ class Ledger:
         run_id: str,
         genesis: Genesis,
         *,
-        redactor: Redacts,
         key: bytes,
+        redactor: Redacts | None = None,
         disk: Disk | None = None,
         clock: Callable[[], tuple[str, int]] = stamp,
     ) -> Self:
-        """Open a fresh ledger with its first record. Raises LedgerUnwritable if that is not possible."""
-        ledger = cls(open_new(directory, run_id), run_id, Preparation(redactor, key), disk or Disk(), clock)
+        """Open a fresh ledger with its first record. Raises LedgerUnwritable if that is not possible.
+
+        The genesis record names the level of redaction; without a redactor of the caller's, that level is applied.
+        """
+        prepare = Preparation(redactor or Redactor(genesis.redact), key)
+        ledger = cls(open_new(directory, run_id), run_id, prepare, disk or Disk(), clock)
         ledger._committer.start()
         ledger.submit(genesis)
         return ledger
