@@ -4,11 +4,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from signoff.cli import checks
 from signoff.cli.checks import CHECKS, Finding, Status, Surroundings
 from signoff.cli.doctor import document, worst
+from signoff.files import beneath
 from tests.cli.program import signoff
 
 OPEN = {
@@ -16,7 +18,8 @@ OPEN = {
     "proc/sys/user/max_user_namespaces": "63000\n",
     "proc/sys/kernel/seccomp/actions_avail": "kill_process errno user_notif\n",
     "proc/self/cgroup": "0::/user.slice\n",
-    "sys/fs/cgroup/cgroup.controllers": "memory pids\n",
+    "proc/self/mountinfo": "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+    "sys/fs/cgroup/user.slice/cgroup.subtree_control": "memory pids\n",
     "sys/fs/cgroup/user.slice/cgroup.procs": "",
 }
 
@@ -53,8 +56,8 @@ def test_a_machine_with_everything_has_nothing_to_mend(tmp_path: Path) -> None:
         ("seccomp", {"proc/sys/kernel/seccomp/actions_avail": "errno"}, {}, Status.WARN, "system calls cannot be filtered"),
         ("bubblewrap", {}, {}, Status.WARN, "bubblewrap is not installed"),
         ("bubblewrap", OPEN, {}, Status.OK, "bubblewrap is not installed and not needed here"),
-        ("cgroups", {}, {}, Status.WARN, "control groups v2 are not mounted"),
-        ("cgroups", OPEN | {"proc/self/cgroup": "0::/elsewhere\n"}, {}, Status.WARN, "the control group is not ours to divide"),
+        ("cgroups", {}, {}, Status.WARN, "not every limit can be enforced"),
+        ("cgroups", OPEN | {"proc/self/cgroup": "0::/elsewhere\n"}, {}, Status.WARN, "not every limit can be enforced"),
         ("config", {"home/.config/signoff/config.toml": "aproval = 1"}, {}, Status.FAIL, "the configuration cannot be used"),
         ("config", {".signoff/config.toml": "approval = 'never'"}, {}, Status.WARN, "not all of the configuration is in force"),
         ("directories", {"home": "a file"}, {}, Status.FAIL, "not every directory can be written"),
@@ -74,6 +77,17 @@ def test_directories_others_can_write_into_are_named_with_the_command_that_mends
     state.mkdir(parents=True)
     state.chmod(0o777)
     assert checks.directories(here).fix == f"chmod go-w {state}"
+
+
+def test_toolchains_are_listed_with_what_stays_hidden_in_them(tmp_path: Path) -> None:
+    here = msgspec.structs.replace(machine(tmp_path, {"home/.cargo/credentials": ""}), directory=tmp_path / "project")
+    cargo = tmp_path / "home/.cargo"
+    assert checks.toolchains(here).detail == f"cargo: {cargo} (without {cargo}/credentials)"
+
+
+def test_a_system_without_openat2_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beneath, "_OPENAT2", 1_000_000)
+    assert checks.file_tools(machine(tmp_path, {})).status is Status.FAIL
 
 
 def test_the_whole_is_as_bad_as_its_worst_part() -> None:

@@ -18,6 +18,9 @@ from signoff.config import locations
 from signoff.config.layers import load
 from signoff.config.project import find_project
 from signoff.domain.errors import SignoffError
+from signoff.files import beneath
+from signoff.sandbox import cgroups as control_groups
+from signoff.sandbox.toolchains import Machine, plan
 
 OLDEST_PYTHON = (3, 11)
 OLDEST_KERNEL = (5, 13)  # the first with Landlock
@@ -129,14 +132,26 @@ def bubblewrap(here: Surroundings) -> Finding:
 
 
 def cgroups(here: Surroundings) -> Finding:
-    if here.read("sys/fs/cgroup/cgroup.controllers") is None:
-        return Finding(Status.WARN, "control groups v2 are not mounted", "Limits hold per process, not per command.")
-    line = next((line for line in (here.read("proc/self/cgroup") or "").splitlines() if line.startswith("0::")), "0::/")
-    own = here.root / "sys/fs/cgroup" / line.removeprefix("0::/")
-    if not os.access(own, os.W_OK):
+    facts = control_groups.facts(proc=str(here.root / "proc/self"), root=str(here.root))
+    if facts.unlimited:
         fix = "Start signoff in a delegated scope: systemd-run --user --scope -p Delegate=yes …"
-        return Finding(Status.WARN, "the control group is not ours to divide", str(own), fix)
-    return Finding(Status.OK, "control groups v2", str(own))
+        return Finding(Status.WARN, "not every limit can be enforced", "\n".join(facts.unlimited), fix)
+    places = "\n".join(f"{place.resource}: {place.directory}" for place in facts.places)
+    return Finding(Status.OK, "control groups can limit memory and processes", places)
+
+
+def file_tools(here: Surroundings) -> Finding:
+    try:
+        beneath.Root(str(here.root)).close()
+    except SignoffError as error:
+        return Finding(Status.FAIL, "file tools cannot be kept inside a directory", error.message, error.hint)
+    return Finding(Status.OK, "file tools are kept inside their directory by the kernel")
+
+
+def toolchains(here: Surroundings) -> Finding:
+    found = plan(here.environ, Machine(), workspace=str(here.directory))
+    lines = [f"{one.name}: {one.path}" + (f" (without {', '.join(one.masked)})" if one.masked else "") for one in found]
+    return Finding(Status.OK, f"toolchains and caches commands may read: {len(found)}", "\n".join(lines) or None)
 
 
 def terminal(here: Surroundings) -> Finding:
@@ -196,6 +211,8 @@ CHECKS: Mapping[str, Callable[[Surroundings], Finding]] = {
     "seccomp": seccomp,
     "bubblewrap": bubblewrap,
     "cgroups": cgroups,
+    "file-tools": file_tools,
+    "toolchains": toolchains,
     "terminal": terminal,
     "config": configuration,
     "directories": directories,
