@@ -136,6 +136,14 @@ def test_a_dangerous_command_is_blocked_where_nobody_is_asked() -> None:
     )
 
 
+@requirement("APR-027")
+def test_the_sandbox_is_left_only_when_a_rule_allows_every_segment() -> None:
+    both = rules('prefix_rule(["a"])\nprefix_rule(["b"])')
+    assert judged(script("a && b"), both, context())[1] == Skip(bypass_sandbox=True)
+    assert judged(script("a && ls"), both, context())[1] == Skip(bypass_sandbox=False)
+    assert judged(script("a && cargo"), both, context())[1] == Skip(bypass_sandbox=False)
+
+
 @requirement("APR-030")
 def test_only_skip_and_needs_approval_can_carry_a_proposal() -> None:
     assert judged(command("cargo test"), rules(), context())[1].proposed_execpolicy_amendment == ("cargo", "test")
@@ -147,6 +155,7 @@ def test_only_skip_and_needs_approval_can_carry_a_proposal() -> None:
 
 
 PROPOSALS: list[tuple[Intent, str, ApprovalPolicy, tuple[str, ...] | None]] = [
+    (script("ls && rm -rf a"), "", ON_REQUEST, ("rm", "-rf", "a")),
     (command("python3"), "", UNTRUSTED, None),
     (command("git"), "", UNTRUSTED, None),
     (script("ls && cargo test"), 'prefix_rule(["ls"], decision="prompt")', UNTRUSTED, None),
@@ -155,6 +164,7 @@ PROPOSALS: list[tuple[Intent, str, ApprovalPolicy, tuple[str, ...] | None]] = [
     (command("python3 x.py", escalated=True, suggests=("python3",)), "", ON_REQUEST, ("python3", "x.py")),
     (command("echo hi", escalated=True, suggests=("echo", "zz")), "", ON_REQUEST, ("echo", "hi")),
     (command("cargo test", suggests=("cargo",)), "", UNTRUSTED, ("cargo", "test")),
+    (command("cat /home/u/.ssh/id_rsa"), "", UNTRUSTED, None),
     (script("cargo test > out.txt"), "", UNTRUSTED, None),
 ]
 
@@ -164,6 +174,14 @@ def test_nothing_is_proposed_that_is_banned_or_would_not_settle_the_command(
     intent: Intent, text: str, approval: ApprovalPolicy, expected: tuple[str, ...] | None
 ) -> None:
     assert judged(intent, rules(text), context(approval))[1].proposed_execpolicy_amendment == expected
+
+
+def test_an_allow_rule_covers_the_ordinary_use_of_a_program() -> None:
+    allow = rules('prefix_rule(["git"])')
+    verdict, _ = judged(command("git push --force"), allow, context())
+    assert verdict.decision == Decision.ASK
+    named = rules('prefix_rule(["git", "push", "--force"])')
+    assert judged(command("git push --force"), named, context())[0].decision == Decision.ALLOW
 
 
 WRAPPED = [

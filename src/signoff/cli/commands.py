@@ -14,6 +14,11 @@ COMMANDS: dict[str, Entry] = {
     "config": Entry("signoff.cli.config:config", "Look at settings, change them, trust a project's."),
     "doctor": Entry("signoff.cli.doctor:doctor", "Check whether this machine can do what signoff promises."),
     "completion": Entry("signoff.cli.completion:completion", "Print the completion script of a shell."),
+    "execpolicy": Entry("signoff.cli.execpolicy:execpolicy", "Ask rule files, and nothing else, about a command."),
+    "policy": Entry(
+        "signoff.cli.policy:policy", "Try commands against the rules, test the rules, see what is in force."
+    ),
+    "why": Entry("signoff.cli.why:why", "Explain a verdict: every rule that had a part in it, and what would happen."),
     "version": Entry("signoff.cli.version:version", "Show what is installed: version, commit, Python, platform."),
 }
 

@@ -43,7 +43,7 @@ class Rules:
                 continue
             prefixes += file.prefixes
             networks += file.networks
-            for name, paths in {one.name: one.paths for one in file.executables}.items():
+            for name, paths in file.listed.items():
                 known = executables.get(name)
                 executables[name] = paths if known is None else tuple(path for path in known if path in paths)
         return cls(tuple(prefixes), tuple(networks), executables, tuple(written), default)

@@ -6,7 +6,7 @@ bounded, so that a rule file cannot hang the program.
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 import starlark
@@ -46,7 +46,18 @@ _MESSAGE = re.compile(r"^error: (?:Refusal: )?(?P<message>.*)$", re.MULTILINE)
 
 
 def read_rules(text: str, file: str, layer: Layer = Layer.FLAG) -> RuleFile:
-    """Everything the file says. Raises RulesInvalid; its examples have been checked."""
+    """Everything the file says. Raises RulesInvalid, also for an example that does not hold."""
+    rules = parse_rules(text, file, layer)
+    for prefix in rules.prefixes:
+        if prefix.match or prefix.not_match:
+            for problem in wrong_examples(prefix, rules.listed):
+                line = prefix.source.line or 1
+                _raise(file, line, _column(text, line), problem)
+    return rules
+
+
+def parse_rules(text: str, file: str, layer: Layer = Layer.FLAG) -> RuleFile:
+    """The same with the examples unchecked."""
     prefixes: list[PrefixRule] = []
     networks: list[NetworkRule] = []
     executables: list[HostExecutable] = []
@@ -62,12 +73,6 @@ def read_rules(text: str, file: str, layer: Layer = Layer.FLAG) -> RuleFile:
                 executables.append(host_executable(arguments, source))
 
     _evaluate(text, file, rule)
-    listed = {executable.name: executable.paths for executable in executables}
-    for prefix in prefixes:
-        problem = _wrong_example(prefix, listed) if prefix.match or prefix.not_match else None
-        if problem:
-            line = prefix.source.line or 1
-            _raise(file, line, _column(text, line), problem)
     return RuleFile(tuple(prefixes), tuple(networks), tuple(executables))
 
 
@@ -138,16 +143,16 @@ _ADVICE = {
 }
 
 
-def _wrong_example(rule: PrefixRule, listed: dict[str, Words]) -> str | None:
+def wrong_examples(rule: PrefixRule, listed: dict[str, Words]) -> Iterator[str]:
+    """What the rule's examples say and the rule does not do. They are tried against this rule alone."""
     index = PrefixIndex.of((rule,), executables=listed)
     for example in rule.not_match:
         if index.lookup(example, resolve=True):
-            return f"expected example to not match rule `{shown(rule)}`: {shlex.join(example)}"
+            yield f"expected example to not match rule `{shown(rule)}`: {shlex.join(example)}"
     unmatched = [shlex.join(example) for example in rule.match if not index.lookup(example, resolve=True)]
-    if not unmatched:
-        return None
-    rules = [shown(rule)]
-    return f"expected every example to match at least one rule. rules: {rules}; unmatched examples: {unmatched}"
+    if unmatched:
+        rules = [shown(rule)]
+        yield f"expected every example to match at least one rule. rules: {rules}; unmatched examples: {unmatched}"
 
 
 def shown(rule: PrefixRule) -> str:

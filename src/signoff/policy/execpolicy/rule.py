@@ -57,3 +57,8 @@ class RuleFile(msgspec.Struct, frozen=True):
     prefixes: tuple[PrefixRule, ...] = ()
     networks: tuple[NetworkRule, ...] = ()
     executables: tuple[HostExecutable, ...] = ()
+
+    @property
+    def listed(self) -> dict[str, Words]:
+        """Where each program may live; the last word counts."""
+        return {executable.name: executable.paths for executable in self.executables}

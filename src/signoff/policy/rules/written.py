@@ -3,6 +3,7 @@
 import datetime
 import re
 import tomllib
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -99,7 +100,16 @@ class PolicyFile(msgspec.Struct, frozen=True):
 
 
 def read_policy(text: str, file: str, layer: Layer = Layer.FLAG) -> PolicyFile:
-    """Everything a policy.toml says. Raises RulesInvalid; its examples have been checked."""
+    """Everything a policy.toml says. Raises RulesInvalid, also for an example that does not hold."""
+    policy = parse_policy(text, file, layer)
+    for rule in policy.rules:
+        for problem in wrong_examples(rule):
+            raise RulesInvalid(f"{rule.source}:1: {problem}", hint="Correct the example, or the rule.")
+    return policy
+
+
+def parse_policy(text: str, file: str, layer: Layer = Layer.FLAG) -> PolicyFile:
+    """The same with the examples unchecked."""
     headers = [number for number, line in enumerate(text.splitlines(), start=1) if _HEADER.match(line)]
     try:
         content = msgspec.convert(tomllib.loads(text), _File)
@@ -121,7 +131,7 @@ def _rule(table: _Table, number: int, file: str, line: int, layer: Layer) -> Pol
     if problem:
         raise RulesInvalid(f"{file}:{line}:1: {problem}", hint="Correct this rule.")
     expires = table.expires
-    rule = PolicyRule(
+    return PolicyRule(
         id=table.id or f"rule[{number}]",
         decision=_DECISIONS[table.decision],
         source=Source(layer, file, line),
@@ -136,15 +146,16 @@ def _rule(table: _Table, number: int, file: str, line: int, layer: Layer) -> Pol
         constraints=table.constraints,
         expires_in_ms=table.expires_in_ms,
     )
-    for example, wanted in [*((one, True) for one in table.match), *((one, False) for one in table.not_match)]:
-        if _fits(rule, example) != wanted:
-            key = "match" if wanted else "not_match"
-            said = "is not covered by" if wanted else "is covered by"
-            raise RulesInvalid(
-                f"{file}:{line}:1: the {key} example {example!r} {said} rule {rule.id}",
-                hint="Correct the example, or the rule.",
-            )
-    return rule
+
+
+def wrong_examples(rule: PolicyRule) -> Iterator[str]:
+    """What the rule's examples say and the rule does not do."""
+    for example in rule.match:
+        if not _fits(rule, example):
+            yield f"the match example {example!r} is not covered by rule {rule.id}"
+    for example in rule.not_match:
+        if _fits(rule, example):
+            yield f"the not_match example {example!r} is covered by rule {rule.id}"
 
 
 def _problem(table: _Table) -> str | None:

@@ -1,0 +1,109 @@
+"""What `why` and `policy check` share: the rules and circumstances of this call, and judging by them."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from signoff.cli.output import Output
+from signoff.config.judging import judging_context
+from signoff.config.layers import Configuration
+from signoff.config.layers import load as load_settings
+from signoff.config.project import project_id
+from signoff.config.rules import Found, Places, find, named
+from signoff.domain.context import Context
+from signoff.domain.errors import UsageError
+from signoff.domain.intent import Intent
+from signoff.domain.requirement import Requirement
+from signoff.domain.settings import ApprovalPolicy, SandboxMode
+from signoff.domain.verdict import Verdict
+from signoff.policy.decide import decide
+from signoff.policy.intents import argv_intent, script_intent
+from signoff.policy.requirement import requirement
+from signoff.policy.ruleset import Rules
+
+rules_option = click.option(
+    "-r", "--rules", "files", multiple=True, metavar="FILE", help="Judge by this file only; may be repeated."
+)
+approval_option = click.option("--approval", type=click.Choice(list(ApprovalPolicy)), help="Instead of the setting.")
+# what follows the first word of the command is the command's own
+COMMAND_LINE = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+sandbox_option = click.option("--sandbox", type=click.Choice(list(SandboxMode)), help="Instead of the setting.")
+
+
+class Judge(msgspec.Struct, frozen=True):
+    rules: Rules
+    context: Context
+
+    def judge(self, intent: Intent) -> tuple[Verdict, Requirement]:
+        verdict = decide(intent, self.rules, self.context)
+        return verdict, requirement(intent, verdict, self.context, self.rules)
+
+    def argv(self, words: tuple[str, ...]) -> Intent:
+        return argv_intent(words, cwd=self.context.workspace, home=self.context.home or "/")
+
+    def script(self, text: str) -> Intent:
+        return script_intent(text, cwd=self.context.workspace, home=self.context.home or "/")
+
+
+def judge_of(output: Output, files: tuple[str, ...], approval: str | None, sandbox: str | None) -> Judge:
+    flags = dict(output.flags)
+    flags |= {"approval": approval} if approval else {}
+    flags |= {"sandbox.mode": sandbox} if sandbox else {}
+    loaded = load_settings(os.environ, Path.cwd(), flags)
+    for warning in loaded.warnings:
+        output.warn(warning)
+    found = rule_files(output, loaded, files)
+    now = time.time_ns() // 1_000_000
+    return Judge(
+        Rules.of(file.rules() for file in found), judging_context(loaded.settings, os.environ, Path.cwd(), now_ms=now)
+    )
+
+
+def rule_files(output: Output, loaded: Configuration, files: tuple[str, ...]) -> list[Found]:
+    """The files named, else those of every layer."""
+    if files:
+        return named(tuple(map(Path, files)))
+    name = loaded.settings.project_id or project_id(loaded.project)
+    found, warnings = find(Places(dict(os.environ), loaded.project, name))
+    for warning in warnings:
+        output.warn(warning)
+    return found
+
+
+def batch(name: str) -> Iterator[tuple[Any, tuple[str, ...] | str]]:
+    """The rows of a batch: an id with an argv or a script."""
+    stream: Iterable[str] = sys.stdin if name == "-" else _lines(Path(name))
+    for number, line in enumerate(stream, start=1):
+        if line.strip():
+            yield _row(line, f"{'stdin' if name == '-' else name}:{number}")
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").split("\n")
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text") from error
+
+
+def _row(line: str, place: str) -> tuple[Any, tuple[str, ...] | str]:
+    hint = 'A row is {"id": …, "argv": ["ls"]} or {"id": …, "script": "ls"}.'
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{place}: not JSON: {error}", hint=hint) from error
+    match row:
+        case {"id": name, "argv": [_, *_] as argv, **rest} if not rest and all(isinstance(one, str) for one in argv):
+            return name, tuple(argv)
+        case {"id": name, "script": str(script), **rest} if not rest:
+            return name, script
+        case _:
+            raise UsageError(f"{place}: not a row to be judged", hint=hint)

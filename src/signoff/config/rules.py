@@ -1,0 +1,211 @@
+"""The rules in force for a project: found in their layers, read again when a file changes, extended by what is approved.
+
+    system /etc/signoff   user   what the user granted (everywhere, in this project, for a while)   project .signoff
+
+All layers speak together and the strictest wins. The project's own rules count only in a trusted project and only where
+they restrict. A file that cannot be read leaves the last good rules in force; without any, nothing is judged.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from signoff.config import amendments, locations, trust
+from signoff.config.document import read_bytes
+from signoff.domain.errors import ConfigError, ConfigUnreadable
+from signoff.domain.verdict import Decision, Layer, Source
+from signoff.policy.execpolicy.language import read_rules
+from signoff.policy.execpolicy.rule import PrefixRule, RuleFile, Words
+from signoff.policy.grants import read_grants, rules_of
+from signoff.policy.rules.written import PolicyFile, read_policy
+from signoff.policy.ruleset import Rules, narrowing, narrowing_policy
+
+POLICY, GRANTS = "policy.toml", "grants.toml"
+
+
+class Places(msgspec.Struct, frozen=True):
+    """Where the rules of one project lie."""
+
+    environ: dict[str, str]
+    project: Path
+    project_id: str
+    system: Path = locations.SYSTEM_CONFIG
+
+    @property
+    def user_rules(self) -> Path:
+        return locations.user_rules(self.environ)
+
+    @property
+    def project_rules(self) -> Path:
+        return locations.project_rules(self.environ, self.project_id)
+
+    @property
+    def user_grants(self) -> Path:
+        return locations.user_config(self.environ) / GRANTS
+
+    @property
+    def project_grants(self) -> Path:
+        return self.project_rules.parent / GRANTS
+
+    def folders(self) -> list[tuple[Path, Layer]]:
+        return [
+            (self.system / "rules", Layer.SYSTEM),
+            (self.user_rules, Layer.USER),
+            (self.project_rules, Layer.GRANT),
+        ]
+
+    def policies(self) -> list[tuple[Path, Layer]]:
+        return [(self.system / POLICY, Layer.SYSTEM), (locations.user_config(self.environ) / POLICY, Layer.USER)]
+
+
+class RuleBook:
+    """The rules of one project while a program runs. Not for several threads."""
+
+    def __init__(self, places: Places) -> None:
+        """Raises RulesInvalid or ConfigUnreadable: there are no last good rules yet."""
+        self._places = places
+        self._session: list[PrefixRule] = []
+        self._seen = _signature(places)
+        self.rules, self.warnings = load(places)
+
+    def refresh(self) -> str | None:
+        """Read again what changed. Says what is wrong if it cannot be read; the last good rules then stay in force."""
+        seen = _signature(self._places)
+        if seen == self._seen:
+            return None
+        self._seen = seen
+        try:
+            loaded, self.warnings = load(self._places)
+        except ConfigError as error:
+            return error.message
+        self.rules = loaded.extended(self._session)
+        return None
+
+    def allow_for_session(self, prefix: Words) -> None:
+        """Until the program ends, and in memory only."""
+        rule = _allowing(prefix, Source(Layer.SESSION))
+        self._session.append(rule)
+        self.rules = self.rules.extended((rule,))
+
+    def remember(self, prefix: Words) -> None:
+        """In every project, from now on: written down first, then in force."""
+        path = amendments.remember(self._places.user_rules, prefix)
+        self._extend(prefix, Source(Layer.USER, str(path)))
+
+    def remember_in_project(self, prefix: Words) -> None:
+        path = amendments.remember(self._places.project_rules, prefix)
+        self._extend(prefix, Source(Layer.GRANT, str(path)))
+
+    def grant(self, prefix: Words, duration_ms: int, *, everywhere: bool = False) -> None:
+        """For a while: in this project, or everywhere."""
+        path = self._places.user_grants if everywhere else self._places.project_grants
+        now = time.time_ns() // 1_000_000
+        amendments.grant(path, prefix, now + duration_ms, now_ms=now)
+        self._extend(prefix, Source(Layer.GRANT, str(path)), now + duration_ms)
+
+    def _extend(self, prefix: Words, source: Source, expires_ms: int | None = None) -> None:
+        """In force at once; from the next change of a file on, because the file says so."""
+        self.rules = self.rules.extended((_allowing(prefix, source, expires_ms),))
+
+
+def _allowing(prefix: Words, source: Source, expires_ms: int | None = None) -> PrefixRule:
+    return PrefixRule(tuple((word,) for word in prefix), Decision.ALLOW, source, expires_ms=expires_ms)
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A file with rules, as it was read."""
+
+    path: Path
+    layer: Layer
+    text: str
+
+    def rules(self) -> RuleFile | PolicyFile:
+        """What it says and what of that counts."""
+        file = str(self.path)
+        if self.path.name == GRANTS:
+            return RuleFile(rules_of(read_grants(self.text, file), file))
+        if self.path.suffix == ".toml":
+            policy = read_policy(self.text, file, self.layer)
+            return narrowing_policy(policy) if self.layer == Layer.PROJECT else policy
+        said = read_rules(self.text, file, self.layer)
+        return narrowing(said) if self.layer == Layer.PROJECT else said
+
+
+def load(places: Places) -> tuple[Rules, tuple[str, ...]]:
+    """Every rule of every layer, and what the person should know about those that do not count."""
+    found, warnings = find(places)
+    return Rules.of(file.rules() for file in found), warnings
+
+
+def find(places: Places) -> tuple[list[Found], tuple[str, ...]]:
+    """Every file that counts, in the order of the layers."""
+    files = [(path, layer) for folder, layer in places.folders() for path in _rule_files(folder)]
+    optional = [*places.policies(), (places.user_grants, Layer.GRANT), (places.project_grants, Layer.GRANT)]
+    files += [(path, layer) for path, layer in optional if path.exists()]
+    own, warnings = _project_files(places)
+    return [*(Found(path, layer, _text(path)) for path, layer in files), *own], warnings
+
+
+def named(paths: tuple[Path, ...]) -> list[Found]:
+    """Only the files somebody named."""
+    return [Found(path, Layer.FLAG, _text(path)) for path in paths]
+
+
+def _project_files(places: Places) -> tuple[list[Found], tuple[str, ...]]:
+    contents = trust.contents(places.project)
+    names = [name for name in contents if name == trust.POLICY or name.startswith(f"{trust.RULES}/")]
+    folder = places.project / locations.PROJECT_FOLDER
+    if names and not trust.is_trusted(places.environ, places.project, contents):
+        return [], (f"{folder} is not trusted, so its rules do not count; read them, then run `signoff config trust`",)
+    return [Found(folder / name, Layer.PROJECT, _decoded(contents[name], folder / name)) for name in names], ()
+
+
+def _rule_files(folder: Path) -> list[Path]:
+    """Every `*.rules` in the folder, links included, sorted by name."""
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix == ".rules")
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise ConfigUnreadable(f"cannot read {folder}: {error.strerror}") from error
+
+
+def _text(path: Path) -> str:
+    content = read_bytes(path)
+    if content is None:
+        raise ConfigUnreadable(f"failed to read policy at {path}: no such file")
+    return _decoded(content, path)
+
+
+def _decoded(content: bytes, path: Path) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ConfigUnreadable(f"{path}:{line}: not UTF-8 text", hint="Save the file as UTF-8.") from error
+
+
+def _signature(places: Places) -> tuple[tuple[str, int, int, int], ...]:
+    """What changes whenever any of the files does."""
+    return tuple(_stamps(places))
+
+
+def _stamps(places: Places) -> Iterator[tuple[str, int, int, int]]:
+    project = places.project / locations.PROJECT_FOLDER
+    folders = [*(folder for folder, _ in places.folders()), project / trust.RULES]
+    files = [path for path, _ in places.policies()] + [places.user_grants, places.project_grants, project / POLICY]
+    files.append(locations.trust_store(places.environ))
+    for folder in folders:
+        try:
+            files += sorted(Path(entry.path) for entry in os.scandir(folder) if entry.name.endswith(".rules"))
+        except OSError:
+            continue
+    for path in files:
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        yield str(path), status.st_mtime_ns, status.st_size, status.st_ino
