@@ -20,7 +20,7 @@ def execpolicy() -> None:
     """Ask rule files, and nothing else, about a command: no scripts are split, no built-in rule speaks.
 
     \b
-    Example:
+    Examples:
       signoff execpolicy check -r ~/.config/signoff/rules/default.rules -- git status
     """
 

@@ -33,7 +33,7 @@ rules_option = click.option(
 )
 approval_option = click.option("--approval", type=click.Choice(list(ApprovalPolicy)), help="Instead of the setting.")
 # what follows the first word of the command is the command's own
-COMMAND_LINE = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+COMMAND_LINE = {"allow_interspersed_args": False}
 sandbox_option = click.option("--sandbox", type=click.Choice(list(SandboxMode)), help="Instead of the setting.")
 
 
