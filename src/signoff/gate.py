@@ -38,7 +38,7 @@ from signoff.domain.event import (
     Warned,
 )
 from signoff.domain.intent import Escalation, FileRead, GitWrite, Intent
-from signoff.domain.requirement import Forbidden, NeedsApproval, Skip
+from signoff.domain.requirement import Forbidden, NeedsApproval, Requirement, Skip
 from signoff.domain.review import (
     ApplyPatchApprovalRequestEvent,
     ApprovedExecpolicyAmendment,
@@ -51,6 +51,7 @@ from signoff.domain.verdict import Decision, Verdict
 from signoff.files.links import followed
 from signoff.ledger.log import Ledger, Ticket
 from signoff.ledger.records import DecidedBy, Outcome, decision_of, result_of
+from signoff.ledger.records import Decision as DecisionRecord
 from signoff.sandbox.outcome import Outcome as ProcessOutcome
 from signoff.sandbox.outcome import Request as ProcessRequest
 from signoff.tools.registry import Registry
@@ -133,25 +134,36 @@ class Gate:
 
     async def clear(self, case: Case) -> Clearance:
         """Judge, ask if needed, and make the answer durable. Without a durable answer nothing is allowed."""
-        self._ledger.submit(request_record(case))
+        verdict, requirement = self._judged(case)
+        if isinstance(requirement, NeedsApproval):
+            reason, amendment = requirement.reason, requirement.proposed_execpolicy_amendment
+            decision, by = await self._review(case, verdict, reason, amendment)
+            failure = refusal(decision, by_person=by is not DecidedBy.UNATTENDED)
+            return await self._recorded(
+                case, Clearance(verdict, requirement, decision, failure, outside=_escalated(case)), by
+            )
+        return await self._recorded(case, _unasked(case, verdict, requirement), DecidedBy.POLICY)
+
+    def clear_at_once(self, case: Case) -> tuple[Clearance, Ticket] | None:
+        """For a caller that cannot wait here: the answer, and the ticket that says when it is on disk and counts.
+
+        None if a person has to be asked; then nothing was recorded and `clear` is the way.
+        """
         verdict, requirement = self._rulebook.judge(case.intent, self._granted)
+        if isinstance(requirement, NeedsApproval):
+            return None
+        self._announce(case, verdict)
+        clearance = _unasked(case, verdict, requirement)
+        return clearance, self._ledger.submit(self._decision(case, clearance, DecidedBy.POLICY))
+
+    def _judged(self, case: Case) -> tuple[Verdict, Requirement]:
+        verdict, requirement = self._rulebook.judge(case.intent, self._granted)
+        self._announce(case, verdict)
+        return verdict, requirement
+
+    def _announce(self, case: Case, verdict: Verdict) -> None:
+        self._ledger.submit(request_record(case))
         self._show(CallJudged(case.call.tool_call_id, verdict))
-        escalated = case.intent.escalation is Escalation.REQUIRE_ESCALATED
-        match requirement:
-            case Forbidden(reason=reason):
-                clearance, by = (
-                    Clearance(verdict, requirement, failure=Failure(Refused.code, reason)),
-                    DecidedBy.POLICY,
-                )
-            case Skip(bypass_sandbox=bypass):
-                clearance, by = Clearance(verdict, requirement, outside=bypass or escalated), DecidedBy.POLICY
-            case NeedsApproval(reason=why, proposed_execpolicy_amendment=amendment):
-                decision, by = await self._review(case, verdict, why, amendment)
-                failure = refusal(decision, by_person=by is not DecidedBy.UNATTENDED)
-                clearance = Clearance(verdict, requirement, decision, failure, outside=escalated)
-            case _:
-                assert_never(requirement)
-        return await self._recorded(case, clearance, by)
 
     async def _perform(self, call: ToolCall, turn_id: str, source: str, journey: "_Journey") -> Done:
         tool = self._registry.find(call.name, call.version)
@@ -234,7 +246,7 @@ class Gate:
             amendment=amendment,
             may_save=self._rulebook.may_save,
             covers_retry=case.covers_retry and not retry,
-            outside=retry or case.intent.escalation is Escalation.REQUIRE_ESCALATED,
+            outside=retry or _escalated(case),
         )
         decision = await self._store.with_cached_approval(
             case.keys, lambda: self._ask(case, request), about=identity(request.event)
@@ -269,16 +281,33 @@ class Gate:
 
     async def _recorded(self, case: Case, clearance: Clearance, by: DecidedBy, *, reason: str = "") -> Clearance:
         """The clearance, once its decision is on disk; a refusal if it cannot be."""
-        outcome = Outcome.ALLOW if clearance.allowed else Outcome.DENY
-        why = reason if clearance.failure is None else clearance.failure.message
-        record = decision_of(case.call, case.intent.action, clearance.verdict, outcome, by, reason=why)
-        sandboxed = self._sandboxes.confined and not clearance.outside
         try:
-            await _durable(self._ledger.submit(msgspec.structs.replace(record, sandboxed=sandboxed)))
+            await _durable(self._ledger.submit(self._decision(case, clearance, by, reason=reason)))
         except LedgerUnwritable as error:
             failure = clearance.failure or Failure(error.code, error.message)
             return msgspec.structs.replace(clearance, failure=failure)
         return clearance
+
+    def _decision(self, case: Case, clearance: Clearance, by: DecidedBy, *, reason: str = "") -> DecisionRecord:
+        outcome = Outcome.ALLOW if clearance.allowed else Outcome.DENY
+        why = reason if clearance.failure is None else clearance.failure.message
+        record = decision_of(case.call, case.intent.action, clearance.verdict, outcome, by, reason=why)
+        sandboxed = self._sandboxes.confined and not clearance.outside
+        return msgspec.structs.replace(record, sandboxed=sandboxed, enforced=case.enforced)
+
+
+def _escalated(case: Case) -> bool:
+    return case.intent.escalation is Escalation.REQUIRE_ESCALATED
+
+
+def _unasked(case: Case, verdict: Verdict, requirement: Skip | Forbidden) -> Clearance:
+    match requirement:
+        case Forbidden(reason=reason):
+            return Clearance(verdict, requirement, failure=Failure(Refused.code, reason))
+        case Skip(bypass_sandbox=bypass):
+            return Clearance(verdict, requirement, outside=bypass or _escalated(case))
+        case _:
+            assert_never(requirement)
 
 
 class _Journey:

@@ -114,4 +114,4 @@ class Scene:
         """Everything on disk, after the run."""
         self.ledger.close()
         lines = self.path.read_bytes().splitlines()
-        return [msgspec.json.decode(line, type=Line).record for line in lines]
+        return [msgspec.json.decode(line, type=Line).what for line in lines]

@@ -23,6 +23,7 @@ class Case(msgspec.Struct, frozen=True):
     keys: tuple[str, ...] = ()
     covers_retry: bool = False
     source: str = "agent"
+    enforced: bool = True  # false: whoever asks does not wait for the answer
 
 
 class Rulebook(Protocol):
