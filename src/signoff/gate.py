@@ -147,14 +147,19 @@ class Gate:
     def clear_at_once(self, case: Case) -> tuple[Clearance, Ticket] | None:
         """For a caller that cannot wait here: the answer, and the ticket that says when it is on disk and counts.
 
-        None if a person has to be asked; then nothing was recorded and `clear` is the way.
+        None if a person has to be asked; then nothing was recorded and `clear` is the way. Nobody is asked on behalf of
+        a caller that does not wait for the answer.
         """
         verdict, requirement = self._rulebook.judge(case.intent, self._granted)
-        if isinstance(requirement, NeedsApproval):
+        if not isinstance(requirement, NeedsApproval):
+            clearance, by = _unasked(case, verdict, requirement), DecidedBy.POLICY
+        elif case.enforced:
             return None
+        else:
+            failure = Failure(Refused.code, requirement.reason or "this needs approval")
+            clearance, by = Clearance(verdict, requirement, failure=failure), DecidedBy.UNATTENDED
         self._announce(case, verdict)
-        clearance = _unasked(case, verdict, requirement)
-        return clearance, self._ledger.submit(self._decision(case, clearance, DecidedBy.POLICY))
+        return clearance, self._ledger.submit(self._decision(case, clearance, by))
 
     def _judged(self, case: Case) -> tuple[Verdict, Requirement]:
         verdict, requirement = self._rulebook.judge(case.intent, self._granted)

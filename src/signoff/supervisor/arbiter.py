@@ -1,0 +1,334 @@
+"""Judge what the child wants to do, and answer.
+
+Called from the threads that read the child. What needs no person is judged right there and handed to the ledger; its
+answer leaves when the ledger says that it is on disk. What needs a person goes to another thread. The child hears of each
+call at most once.
+"""
+
+import enum
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import msgspec
+
+from signoff.approvals.case import Case
+from signoff.approvals.request import CallSubject
+from signoff.approvals.store import key_text
+from signoff.domain.call import Failure, ToolCall
+from signoff.domain.clearance import Clearance
+from signoff.domain.errors import Aborted, ControlLost, LedgerUnwritable, Refused, ReviewTimeout
+from signoff.domain.settings import Audit
+from signoff.ledger.log import Ticket
+from signoff.ledger.records import DecidedBy, Decision, Event, Outcome, Record, Request, Result
+from signoff.supervisor.foreign import Kind, foreign_intent
+from signoff.supervisor.pending import Pending, Step, Table
+from signoff.supervisor.reviews import Reviews
+from signoff.supervisor.session import Heard, Lost, ParsedEvent, ParseFailed, now
+from signoff.wire.control import ControlMessage, PolicyDecision
+from signoff.wire.tool_events import PolicyAck, ToolEvent, ToolProgress, ToolRequest, ToolResult
+
+POLICY_OFF = "policy.off"
+MOST_NOTED = 100  # parse errors that get a record of their own; the rest is counted
+
+
+class Door(Protocol):
+    """What the arbiter needs of the gate."""
+
+    def clear_at_once(self, case: Case) -> tuple[Clearance, Ticket] | None: ...
+    async def clear(self, case: Case) -> Clearance: ...
+
+
+class Log(Protocol):
+    def submit(self, record: Record) -> Ticket: ...
+
+
+class Channel(Protocol):
+    def send(self, message: ControlMessage) -> bool: ...
+
+
+class OnUnenforcedDeny(enum.StrEnum):
+    WARN = "warn"
+    ABORT = "abort"
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """Under what conditions the child is supervised."""
+
+    run_id: str
+    cwd: str
+    home: str
+    audit: Audit = Audit.PROMPT
+    on_unenforced_deny: OnUnenforcedDeny = OnUnenforcedDeny.WARN
+    max_parse_errors: int | None = None
+    decision_timeout_s: float = 300.0
+    mapping: Mapping[str, Kind] = {}
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """Why the run must end."""
+
+    reason: str
+    code: str  # of policy.abort
+    error: str  # of the error vocabulary
+
+
+class Tally(msgspec.Struct):
+    requests: int = 0
+    allowed: int = 0
+    denied: int = 0
+    timed_out: int = 0
+    duplicates: int = 0
+    mismatches: int = 0
+    parse_errors: int = 0
+    results: int = 0
+    failed_results: int = 0
+    acknowledged: bool = False
+    waited: int = 0  # requests that said they wait: proof that the child is held
+
+
+class Arbiter:
+    def __init__(
+        self,
+        door: Door,
+        log: Log,
+        terms: Terms,
+        *,
+        warn: Callable[[str], None],
+        stop: Callable[[Stop], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._door = door
+        self._log = log
+        self._terms = terms
+        self._warn = warn
+        self._stop = stop
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._reviews = Reviews()
+        self.table = Table()
+        self.tally = Tally()
+        self.last_event = clock()
+
+    def hear(self, channel: Channel, event: ParsedEvent) -> None:
+        match event:
+            case Heard(_, events):
+                self.last_event = self._clock()
+                for each in events:
+                    self._event(channel, each)
+            case ParseFailed(stream, failures):
+                for failure in failures:
+                    self._parse_error(stream, failure.kind, failure.message)
+            case Lost(reason):
+                self._lost(reason)
+
+    def _event(self, channel: Channel, event: ToolEvent) -> None:
+        match event:
+            case ToolProgress():
+                pass
+            case ToolRequest():
+                self._request(channel, event)
+            case ToolResult():
+                self._result(event)
+            case PolicyAck():
+                self.tally.acknowledged = True
+
+    def _request(self, channel: Channel, request: ToolRequest) -> None:
+        with self._lock:
+            overloaded = self.table.full
+            entry = None if overloaded else self.table.open(request, self._clock())
+        if overloaded:
+            self._overload(channel, request)
+        elif entry is None:
+            self.tally.duplicates += 1
+            self._note("tool.request.duplicate", "debug", {"tool": request.tool}, request.id)
+        else:
+            self._judge(channel, request)
+
+    def _judge(self, channel: Channel, request: ToolRequest) -> None:
+        self.tally.requests += 1
+        self.tally.waited += request.requires_policy
+        if request.action != request.judged_action:
+            self.tally.mismatches += 1
+            self._note("tool.request.action", "warning", {"action": request.action[:100]}, request.id)
+        if self._terms.audit is Audit.OFF:
+            ticket = self._unjudged(request)
+            ticket.add_done_callback(lambda done: self._answer(channel, request, None, done.error))
+            return
+        case = self._case(request)
+        settled = self._door.clear_at_once(case)
+        if settled is not None:
+            clearance, ticket = settled
+            if request.requires_policy:
+                ticket.add_done_callback(lambda done: self._answer(channel, request, clearance, done.error))
+            else:
+                self._answer(channel, request, clearance, ticket.error)
+        else:
+            self._reviews.ask(self._door.clear(case), lambda result: self._reviewed(channel, request, result))
+
+    def _case(self, request: ToolRequest) -> Case:
+        terms = self._terms
+        action = request.judged_action
+        args = request.args if isinstance(request.args, dict) else {"value": request.args}
+        intent = foreign_intent(
+            request.tool, action, request.args, cwd=terms.cwd, home=terms.home, mapping=terms.mapping
+        )
+        return Case(
+            call=ToolCall(request.id, request.tool, "", args, terms.run_id, time.time_ns() // 1_000_000),
+            intent=msgspec.structs.replace(intent, justification=request.rationale),
+            turn_id=terms.run_id,
+            subject=CallSubject(args, request.rationale),
+            keys=(key_text({"tool": request.tool, "action": request.action, "args": request.args, "cwd": terms.cwd}),),
+            source="child",
+            enforced=request.requires_policy,
+        )
+
+    def _reviewed(self, channel: Channel, request: ToolRequest, result: Clearance | BaseException) -> None:
+        if isinstance(result, Clearance):
+            self._answer(channel, request, result, None)
+        else:
+            self._refuse(channel, request, f"nobody could be asked: {result}", Step.DENY)
+
+    def _answer(
+        self, channel: Channel, request: ToolRequest, clearance: Clearance | None, error: LedgerUnwritable | None
+    ) -> None:
+        """Tell the child, once, what the door said. A decision that is not on disk is a no, and the end of the run."""
+        failure = clearance.failure if clearance is not None else None
+        if error is not None:
+            failure = Failure(error.code, error.message)
+        if failure is None:
+            self._allow(channel, request, clearance)
+        else:
+            rule = clearance.verdict.winner.rule_id if clearance and clearance.verdict.winner else None
+            self._refuse(channel, request, failure.message, _step(failure), rule)
+        if failure is not None and failure.code in (Aborted.code, LedgerUnwritable.code):
+            code = "user_cancel" if failure.code == Aborted.code else "fatal_error"
+            self._stop(Stop(failure.message, code, failure.code))
+
+    def _allow(self, channel: Channel, request: ToolRequest, clearance: Clearance | None) -> None:
+        if self._advance(request, Step.ALLOW) is None:
+            return
+        self.tally.allowed += 1
+        winner = clearance.verdict.winner if clearance else None
+        if request.requires_policy:
+            channel.send(
+                PolicyDecision(
+                    1,
+                    now(),
+                    self._terms.run_id,
+                    request.id,
+                    "allow",
+                    (winner and winner.reason) or "allowed by policy",
+                    winner.rule_id if winner else POLICY_OFF,
+                    winner.constraints if winner else None,
+                    winner.expires_in_ms if winner else None,
+                )
+            )
+
+    def _refuse(
+        self, channel: Channel, request: ToolRequest, reason: str, step: Step, rule_id: str | None = None
+    ) -> None:
+        if self._advance(request, step) is None:
+            return
+        self.tally.denied += 1
+        self.tally.timed_out += step is Step.TIMEOUT
+        if request.requires_policy:
+            channel.send(PolicyDecision(1, now(), self._terms.run_id, request.id, "deny", reason, rule_id))
+            return
+        self._warn(f"not allowed, and the agent does not wait for an answer: {request.tool} {request.action}: {reason}")
+        if self._terms.on_unenforced_deny is OnUnenforcedDeny.ABORT:
+            self._stop(Stop(reason, "policy_violation", Refused.code))
+
+    def _advance(self, request: ToolRequest, step: Step) -> Pending | None:
+        with self._lock:
+            return self.table.advance(request.id, step, self._clock())
+
+    def _overload(self, channel: Channel, request: ToolRequest) -> None:
+        self.tally.denied += 1
+        reason = "overload: too many requests are waiting"
+        record = self._decision(request, Outcome.DENY, DecidedBy.OVERLOAD, reason, "overload")
+        ticket = self._log.submit(record)
+        deny = PolicyDecision(1, now(), self._terms.run_id, request.id, "deny", reason, "overload")
+
+        def tell(_: Ticket) -> None:
+            if request.requires_policy:
+                channel.send(deny)
+
+        ticket.add_done_callback(tell)
+
+    def _unjudged(self, request: ToolRequest) -> Ticket:
+        self._log.submit(
+            Request(request.id, request.tool, request.judged_action, request.args, self._terms.run_id, source="child")
+        )
+        return self._log.submit(self._decision(request, Outcome.ALLOW, DecidedBy.POLICY, "judging is off", POLICY_OFF))
+
+    def _decision(self, request: ToolRequest, outcome: Outcome, by: DecidedBy, reason: str, rule: str) -> Decision:
+        return Decision(
+            request.id, request.tool, request.judged_action, outcome, by, rule, reason, enforced=request.requires_policy
+        )
+
+    def _result(self, result: ToolResult) -> None:
+        with self._lock:
+            early = result.id in self.table.waiting
+            entry = None if early else self.table.advance(result.id, Step.RESULT, self._clock())
+        if entry is None:
+            name = "tool.result.before_decision" if early else "tool.result.unknown"
+            self._note(name, "warning" if early else "debug", {"ok": result.ok}, result.id)
+            return
+        self.tally.results += 1
+        self.tally.failed_results += not result.ok
+        self._record(entry, result.ok, None if result.ok else Failure("tool.failed", result.error or "failed"))
+
+    def _record(self, entry: Pending, ok: bool, failure: Failure | None) -> None:
+        request = entry.request
+        elapsed = int((self._clock() - entry.asked_at) * 1000)
+        self._log.submit(
+            Result(
+                request.id, self._terms.run_id, request.tool, "", request.args, ok, elapsed, failure, sandboxed=False
+            )
+        )
+
+    def _parse_error(self, stream: str, kind: str, message: str) -> None:
+        self.tally.parse_errors += 1
+        if self.tally.parse_errors <= MOST_NOTED:
+            self._note("tool.parse.error", "warning", {"stream": stream, "error.kind": kind, "error.message": message})
+        limit = self._terms.max_parse_errors
+        if limit is not None and self.tally.parse_errors > limit:
+            self._stop(Stop(f"more than {limit} event lines could not be read", "fatal_error", kind))
+
+    def _lost(self, reason: str) -> None:
+        """Nothing can be answered any more: what waits has failed, and an uncontrolled child must end."""
+        with self._lock:
+            waiting = list(self.table.waiting)
+            failed = [self.table.advance(call_id, Step.LOST, self._clock()) for call_id in waiting]
+        for entry in failed:
+            if entry is not None:
+                self._record(entry, False, Failure(ControlLost.code, f"the decision could not be delivered: {reason}"))
+        self._note("control.lost", "error", {"reason": reason, "waiting": len(waiting)})
+        if failed or self.tally.waited:
+            self._stop(Stop(f"the control channel is lost: {reason}", "fatal_error", ControlLost.code))
+
+    def _note(self, name: str, level: str, data: dict[str, object], call_id: str = "") -> None:
+        self._log.submit(Event(name, data, level, call_id, self._terms.run_id))
+
+    def tick(self, channel: Channel) -> None:
+        """Deny what nobody decided in time. The gate's own limit comes first; this one also covers a stuck disk."""
+        with self._lock:
+            late = self.table.overdue(self._clock(), self._terms.decision_timeout_s + 5)
+            requests = [self.table.waiting[call_id].request for call_id in late]
+        for request in requests:
+            self._refuse(channel, request, "policy timeout", Step.TIMEOUT)
+
+    def finish(self) -> None:
+        """The child is gone: withdraw open questions, and leave a result for every call that has none."""
+        with self._lock:
+            left = [*self.table.waiting.values(), *self.table.decided.values()]
+            self.table = Table()
+        self._reviews.close()
+        for entry in left:
+            self._record(entry, False, Failure("interrupted", f"the agent ended; last seen as {entry.state}"))
+
+
+def _step(failure: Failure) -> Step:
+    return Step.TIMEOUT if failure.code == ReviewTimeout.code else Step.DENY
