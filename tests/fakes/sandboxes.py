@@ -29,19 +29,20 @@ class FakeSandboxes:
         outcomes: Iterable[Outcome] = (FINE,),
         *,
         confined: bool = True,
-        before: Callable[[], None] = lambda: None,
     ) -> None:
         self.confined = confined
         self.started: list[tuple[Request, Allowance]] = []
         self._outcomes = list(outcomes)
-        self._before = before
+        self.before: Callable[[], None] = lambda: None  # called when something is about to take effect
+        self.outside = False  # where
 
     @property
     def places(self) -> list[str]:
         return ["outside" if allowance.outside else "inside" for _, allowance in self.started]
 
     async def start(self, request: Request, allowance: Allowance) -> Outcome:
-        self._before()
+        self.outside = allowance.outside
+        self.before()
         self.started.append((request, allowance))
         if allowance.outside:
             return FINE

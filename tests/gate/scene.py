@@ -93,13 +93,15 @@ class Scene:
             show=self.events.append,
         )
         self._calls = 0
+        self.current = ""  # the call that was made last
 
     def command(self, command: str, **arguments: Any) -> ToolCall:
         return self.call("run_terminal_cmd", {"command": command, **arguments})
 
     def call(self, name: str, args: dict[str, Any], version: str = "") -> ToolCall:
         self._calls += 1
-        return ToolCall(f"call-{self._calls}", name, version, args, "turn-1", 0)
+        self.current = f"call-{self._calls}"
+        return ToolCall(self.current, name, version, args, "turn-1", 0)
 
     def run(self, command: str, **arguments: Any) -> ToolResult:
         return self.go(self.command(command, **arguments))
