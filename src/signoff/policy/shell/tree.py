@@ -25,8 +25,11 @@ _ARGUMENTS = frozenset(
     "command_substitution process_substitution brace_expression regex extglob_pattern test_operator { }".split()
 )  # fmt: skip
 _WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
+_OPERATORS = _WRITES | {"<", "<&", "<&-", ">&-"}
 _DESCRIPTOR = re.compile(r"[0-9]+-?|-")
-_DECLARATIONS = frozenset({"declaration_command", "unset_command"})
+_AFTER_BRACE = frozenset({b" ", b"\t", b"\n", b"("})
+_OWN_BLANKS = frozenset({"string", "heredoc_body", "heredoc_content", "expansion"})
+_STARTS_SOMETHING = frozenset({"test_command", "declaration_command", "unset_command"})
 
 
 def follow_tree(findings: Findings, script: str, depth: int) -> None:
@@ -42,6 +45,7 @@ class _Tree:
 
     def __init__(self, findings: Findings, source: bytes, depth: int) -> None:
         self.findings, self.source, self.depth = findings, source, depth
+        self.redirects: dict[int, list[tree_sitter.Node]] = {}  # of the last command of a pipe, by its node
 
     def text(self, node: tree_sitter.Node) -> str:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
@@ -52,17 +56,21 @@ class _Tree:
             return
         kind = node.type
         if kind == "command":
-            self.command(node, [], join)
+            self.command(node, self.redirects.get(node.id, []), join)
         elif kind == "redirected_statement":
             self.redirected(node, join, level)
             return
         elif kind == "pipeline":
             self.pipeline(node, level)
             return
-        elif kind in ("test_command", *_DECLARATIONS):
+        elif kind in _STARTS_SOMETHING or (kind == "variable_assignment" and not is_assignment(self.text(node))):
             self.other_command(node)
         elif kind == "function_definition":
             self.function(node)
+        elif (
+            kind == "compound_statement" and self.source[node.start_byte + 1 : node.start_byte + 2] not in _AFTER_BRACE
+        ):
+            self.findings.ask(self.text(node), "a brace that the shell takes for a word")
         elif kind == "heredoc_body" or kind == "expansion":
             self.hidden_substitutions(node)
         for child in node.children:
@@ -70,28 +78,29 @@ class _Tree:
                 self.walk(child, level + 1)
 
     def command(self, node: tree_sitter.Node, redirects: list[tree_sitter.Node], join: Join) -> None:
-        words: list[str] = []
         segment = Segment([], self.text(node), join, [], [], fed=join is Join.PIPE)
-        for child in node.children:
-            kind = child.type
-            if kind == "command_name":
-                words.append(self.word(child.children[0] if child.child_count else child))
-            elif kind == "file_redirect":
-                words.extend(self.file_redirect(child, segment))
-            elif kind == "herestring_redirect":
-                self.herestring(child, segment)
-            elif kind == "variable_assignment":
-                self.findings.not_plain("an assignment")
-            elif kind in _ARGUMENTS or kind not in ("heredoc_redirect",):
-                words.append(self.word(child))
-        for redirect in redirects:
-            if redirect.type == "file_redirect":
-                words.extend(self.file_redirect(redirect, segment))
-            elif redirect.type == "herestring_redirect":
-                self.herestring(redirect, segment)
-            elif redirect.type == "heredoc_redirect":
-                words.extend(self.heredoc(redirect, segment))
+        words = self.words([*node.children, *redirects], segment)
         self.start(words, segment)
+
+    def words(self, nodes: list[tree_sitter.Node], segment: Segment) -> list[str]:
+        """The words among these children; those that touch are one word, whatever the grammar says."""
+        spans: list[tuple[int, int]] = []
+        redirection_end = -1
+        for node in nodes:
+            if node.start_byte == redirection_end:
+                self.findings.ask(segment.text, "a redirection that the shell reads differently")
+            redirection_end = node.end_byte if node.type.endswith("_redirect") else -1
+            if node.type == "file_redirect":
+                spans.extend(self.file_redirect(node, segment))
+            elif node.type == "herestring_redirect":
+                self.herestring(node, segment)
+            elif node.type == "heredoc_redirect":
+                spans.extend(self.heredoc(node, segment))
+            elif node.type == "variable_assignment" and is_assignment(self.text(node)):
+                self.findings.not_plain("an assignment")
+            else:
+                spans.append((node.start_byte, node.end_byte))
+        return [self.word(start, end) for start, end in _joined(spans)]
 
     def start(self, words: list[str], segment: Segment) -> None:
         """Follow the command; where the grammar took a word of the shell for a program, every suffix is one."""
@@ -108,29 +117,25 @@ class _Tree:
                     follow_segment(self.findings, Segment(words[index:], segment.text), self.depth)
 
     def other_command(self, node: tree_sitter.Node) -> None:
-        words = [self.word(child) for child in node.children if child.type not in ("variable_assignment",)]
-        if words:
-            follow_segment(self.findings, Segment(words, self.text(node)), self.depth)
+        segment = Segment([], self.text(node))
+        self.start(self.words(node.children, segment), segment)
 
     def redirected(self, node: tree_sitter.Node, join: Join, level: int) -> None:
+        """The grammar hangs the redirections of a whole pipe's last command on the pipe."""
         body = node.child_by_field_name("body")
         redirects = [child for child in node.children if child.type.endswith("_redirect")]
-        if body is not None and body.type == "command":
-            self.command(body, redirects, join)
+        last = body
+        while last is not None and last.type in ("pipeline", "list"):
+            last = last.children[-1]
+        if last is not None and last.type == "command":
+            self.redirects[last.id] = redirects
         else:
             segment = Segment([], self.text(node), join, [], [])
-            rest: list[str] = []
-            for redirect in redirects:
-                if redirect.type == "file_redirect":
-                    rest.extend(self.file_redirect(redirect, segment))
-                elif redirect.type == "heredoc_redirect":
-                    rest.extend(self.heredoc(redirect, segment))
-            self.start(rest, segment)
-            if body is not None:
-                self.walk(body, level + 1, join)
-        for child in [*(body.children if body is not None and body.type == "command" else ()), *redirects]:
-            if child.child_count:
-                self.walk(child, level + 1)
+            self.start(self.words(redirects, segment), segment)
+        if body is not None:
+            self.walk(body, level + 1, join)
+        for child in redirects:
+            self.walk(child, level + 1)
 
     def pipeline(self, node: tree_sitter.Node, level: int) -> None:
         join = Join.START
@@ -140,66 +145,60 @@ class _Tree:
                 self.walk(child, level + 1, join)
                 inner = child.child_by_field_name("body") if child.type == "redirected_statement" else child
                 if inner is not None and inner.type == "command":
-                    members.append(Segment(self.words(inner) or [":"], self.text(inner), join))
+                    member = Segment([], self.text(inner), join, [], [])
+                    member.words = self.words(inner.children, member) or [":"]
+                    members.append(member)
                 join = Join.PIPE
         note_pipes(self.findings, members)
 
-    def words(self, node: tree_sitter.Node) -> list[str]:
-        return [
-            self.word(child.children[0] if child.type == "command_name" and child.child_count else child)
-            for child in node.children
-            if child.type in _ARGUMENTS or child.type == "command_name"
-        ]
-
-    def word(self, node: tree_sitter.Node) -> str:
-        text = self.text(node)
+    def word(self, start: int, end: int) -> str:
+        text = self.source[start:end].decode("utf-8", "surrogatepass")
         try:
-            word, end = read_word(text, 0, self.findings.home, Dialect.BASH)
+            word, read = read_word(text, 0, self.findings.home, Dialect.BASH)
         except Refused:
             return Dynamic.of(Kind.UNKNOWN, text)
-        return word if end == len(text) else Dynamic.of(Kind.UNKNOWN, text)
+        return word if read == len(text) else Dynamic.of(Kind.UNKNOWN, text)
 
-    def file_redirect(self, node: tree_sitter.Node, segment: Segment) -> list[str]:
-        """The target, and the words behind it, which the grammar hangs below the redirection."""
-        operator, targets = "", []
+    def file_redirect(self, node: tree_sitter.Node, segment: Segment) -> list[tuple[int, int]]:
+        """Note the target; the words behind it, which the grammar hangs below the redirection, are given back."""
+        operator, spans = "", []
         for child in node.children:
             if child.type == "file_descriptor":
                 if not self.text(child).isdecimal():
-                    targets_before = self.text(child)
-                    self.findings.ask(targets_before, "a redirection that is read differently by the shell")
-            elif child.type in _WRITES or child.type in ("<", "<&", "<&-", ">&-"):
+                    self.findings.ask(self.text(node), "a redirection that the shell reads differently")
+            elif child.type in _OPERATORS and not operator:
                 operator = child.type
             else:
-                targets.append(self.word(child))
-        if not targets:
-            return []
-        target = targets[0]
+                spans.append((child.start_byte, child.end_byte))
+        spans = _joined(spans)
+        if operator in (">&-", "<&-") or not spans:
+            return spans
+        target = self.word(*spans[0])
         if operator in _WRITES and not (operator == ">&" and _DESCRIPTOR.fullmatch(target)):
             if target != "/dev/null":
                 segment.writes.append(target)
         elif operator == "<":
             segment.reads.append(target)
             segment.fed = True
-        return targets[1:]
+        return spans[1:]
 
     def herestring(self, node: tree_sitter.Node, segment: Segment) -> None:
         segment.fed = True
-        for child in node.children:
-            if child.type != "<<<":
-                word = self.word(child)
-                segment.stdin = None if isinstance(word, Dynamic) else word
+        spans = _joined([(child.start_byte, child.end_byte) for child in node.children if child.type != "<<<"])
+        word = self.word(*spans[0]) if len(spans) == 1 else Dynamic.of(Kind.UNKNOWN, "")
+        segment.stdin = None if isinstance(word, Dynamic) else word
 
-    def heredoc(self, node: tree_sitter.Node, segment: Segment) -> list[str]:
+    def heredoc(self, node: tree_sitter.Node, segment: Segment) -> list[tuple[int, int]]:
         segment.fed = True
-        words: list[str] = []
+        spans: list[tuple[int, int]] = []
         for child in node.children:
             if child.type == "heredoc_body":
                 segment.stdin = self.text(child)
-            elif child.type in _ARGUMENTS:
-                words.append(self.word(child))
             elif child.type == "file_redirect":
-                words.extend(self.file_redirect(child, segment))
-        return words
+                spans.extend(self.file_redirect(child, segment))
+            elif child.type in _ARGUMENTS:
+                spans.append((child.start_byte, child.end_byte))
+        return spans
 
     def function(self, node: tree_sitter.Node) -> None:
         self.findings.not_plain("a function")
@@ -217,6 +216,17 @@ class _Tree:
             follow_script(self.findings, match[1], self.depth + 1, Dialect.BASH)
 
 
+def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans that touch, made one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in spans:
+        if joined and joined[-1][1] == start:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return joined
+
+
 def _walk_text(findings: Findings, script: str, depth: int) -> None:
     source = script.encode("utf-8", "surrogatepass")
     root = _PARSER.parse(source).root_node
@@ -230,21 +240,21 @@ def _walk_text(findings: Findings, script: str, depth: int) -> None:
 def _gaps_are_gaps(root: tree_sitter.Node, source: bytes) -> bool:
     """Whether everything between two leaves is white space, and no leaf hides any at its start."""
     position = 0
-    for start, end in _leaves(root):
+    for start, end, quoted in _leaves(root):
         if start > position and _GAP.fullmatch(source, position, start) is None:
             return False
-        if source[start : start + 1] in (b" ", b"\t") and end - start > 1:
+        if not quoted and source[start : start + 1] in (b" ", b"\t", b"\n") and end - start > 1:
             return False
         position = max(position, end)
     return _GAP.fullmatch(source, position) is not None
 
 
-def _leaves(root: tree_sitter.Node) -> Iterator[tuple[int, int]]:
-    """Leaves in order; quoted text and here-documents are one leaf each, since white space is theirs."""
+def _leaves(root: tree_sitter.Node) -> Iterator[tuple[int, int, bool]]:
+    """Leaves in order, and whether white space is theirs: quoted text and here-documents are one leaf each."""
     stack = [root]
     while stack:
         node = stack.pop()
-        if node.child_count and node.type not in ("string", "heredoc_body", "expansion", "command_substitution"):
+        if node.child_count and node.type not in _OWN_BLANKS:
             stack.extend(reversed(node.children))
         else:
-            yield node.start_byte, node.end_byte
+            yield node.start_byte, node.end_byte, node.type in _OWN_BLANKS
