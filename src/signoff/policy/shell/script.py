@@ -137,7 +137,8 @@ def _follow_started(findings: Findings, segment: Segment, started: Unwrapped, de
         if isinstance(start, Script):
             follow_script(findings, start.text, depth, start.dialect)
         elif start:
-            if not inner_is_simple(start):
+            while start[1:] and not inner_is_simple(start):
                 findings.not_plain("a construct of the shell behind a wrapper")
+                start = start[1:]
             inner = Segment(start, shown(start), segment.join, stdin=segment.stdin, fed=segment.fed)
             follow_segment(findings, inner, depth)

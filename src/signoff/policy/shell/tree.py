@@ -73,6 +73,8 @@ class _Tree:
             self.findings.ask(self.text(node), "a brace that the shell takes for a word")
         elif kind == "heredoc_body" or kind == "expansion":
             self.hidden_substitutions(node)
+        elif kind == "arithmetic_expansion" and self.text(node).count("(") != self.text(node).count(")"):
+            self.findings.ask(self.text(node), "arithmetic that the shell may take for a command")
         for child in node.children:
             if child.child_count or child.type in ("heredoc_body",):
                 self.walk(child, level + 1)
@@ -190,6 +192,8 @@ class _Tree:
 
     def heredoc(self, node: tree_sitter.Node, segment: Segment) -> list[tuple[int, int]]:
         segment.fed = True
+        if self.text(node).partition("\n")[0].replace("<<<", "").count("<<") > 1 or segment.stdin is not None:
+            self.findings.ask(segment.text, "more than one here-document at once")
         spans: list[tuple[int, int]] = []
         for child in node.children:
             if child.type == "heredoc_body":
