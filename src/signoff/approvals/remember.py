@@ -3,12 +3,12 @@
 Pure. Narrow comes first, and a prefix that would open everything (`python3`, `sudo`, `git` …) is not offered at all.
 """
 
-import json
 import re
 from collections.abc import Callable
 
 from signoff.approvals.request import Offer, Width
 from signoff.domain.review import ApprovedExecpolicyAmendment, ApprovedForSession, Scope
+from signoff.policy.execpolicy.amend import prefix_line
 
 _SUBCOMMAND = re.compile(r"[a-z][a-z0-9_:-]*")
 
@@ -46,7 +46,7 @@ def saved_rule(
     return Offer(
         width=width,
         scope=scope,
-        rule=f'prefix_rule(pattern={json.dumps(list(prefix), ensure_ascii=False)}, decision="allow")',
+        rule=prefix_line(prefix),
         reach=f"every command that starts with {words}, {where}, {until}; it then runs OUTSIDE the sandbox",
         decision=ApprovedExecpolicyAmendment(prefix, scope=scope, expires_in_ms=expires_in_ms),
         prefix=prefix,

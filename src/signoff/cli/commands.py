@@ -15,6 +15,7 @@ COMMANDS: dict[str, Entry] = {
     "doctor": Entry("signoff.cli.doctor:doctor", "Check whether this machine can do what signoff promises."),
     "completion": Entry("signoff.cli.completion:completion", "Print the completion script of a shell."),
     "execpolicy": Entry("signoff.cli.execpolicy:execpolicy", "Ask rule files, and nothing else, about a command."),
+    "grants": Entry("signoff.cli.grants:grants", "See what was approved for good or for a while, and take it back."),
     "policy": Entry(
         "signoff.cli.policy:policy", "Try commands against the rules, test the rules, see what is in force."
     ),

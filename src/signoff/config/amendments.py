@@ -30,6 +30,17 @@ def grant(path: Path, prefix: Words, expires_ms: int, *, now_ms: int) -> None:
     _change(path, lambda text: written(with_grant(read_grants(text, str(path)), prefix, expires_ms, now_ms=now_ms)))
 
 
+def forget(path: Path, prefix: Words) -> None:
+    """Take back what `remember` wrote."""
+    line = prefix_line(prefix)
+    _change(path, lambda text: "".join(one for one in text.splitlines(keepends=True) if one.rstrip("\n") != line))
+
+
+def revoke(path: Path, prefix: Words) -> None:
+    """Take back what `grant` wrote."""
+    _change(path, lambda text: written(tuple(one for one in read_grants(text, str(path)) if one.prefix != prefix)))
+
+
 def _change(path: Path, change: Callable[[str], str]) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with lock.locked(str(path.parent / f".{path.name}.lock")), _held(path):
