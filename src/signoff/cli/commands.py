@@ -20,6 +20,7 @@ COMMANDS: dict[str, Entry] = {
         "signoff.cli.policy:policy", "Try commands against the rules, test the rules, see what is in force."
     ),
     "why": Entry("signoff.cli.why:why", "Explain a verdict: every rule that had a part in it, and what would happen."),
+    "redact": Entry("signoff.cli.redact:redact", "Take secrets out of what comes in on standard input."),
     "version": Entry("signoff.cli.version:version", "Show what is installed: version, commit, Python, platform."),
 }
 

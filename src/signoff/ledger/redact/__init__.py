@@ -1,5 +1,5 @@
 """Redaction: no secret is written, shown or sent. See docs/redaction.md for the promises and the limits."""
 
-from signoff.ledger.redact.redactor import Redactor, Stream, keyed_digest
+from signoff.ledger.redact.redactor import Redactor, Stream
 
-__all__ = ["Redactor", "Stream", "keyed_digest"]
+__all__ = ["Redactor", "Stream"]

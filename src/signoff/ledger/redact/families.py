@@ -89,7 +89,7 @@ FAMILIES: tuple[Family, ...] = (
     *_rows("openai", URL + "{20,300}", "sk-proj-", "sk-svcacct-", "sk-admin-", "sk-or-", "sk-lf-", "pk-lf-", "sess-"),
     *_rows("openai", LETTERS + "{32,64}", "sk-", "sk_"),
     *_rows("anthropic", URL + "{20,300}", "sk-ant-"),
-    *_rows("huggingface", LETTERS + "{30,60}", "hf_", "api_org_"),
+    *_rows("huggingface", "(?=[a-z]*[A-Z0-9])" + LETTERS + "{30,60}", "hf_", "api_org_"),
     *_rows("perplexity", LETTERS + "{32,64}", "pplx-"),
     *_rows("replicate", LETTERS + "{37}", "r8_"),
     *_rows("groq", LETTERS + "{40,64}", "gsk_", "xai-"),

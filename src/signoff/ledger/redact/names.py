@@ -2,7 +2,8 @@
 
 import enum
 import functools
-import re
+
+from signoff.ledger.redact.pattern import pattern
 
 
 class Promise(enum.IntEnum):
@@ -14,9 +15,9 @@ class Promise(enum.IntEnum):
     CHOSEN = 3  # password: a person chose it, it may be short
 
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_WORDS = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
-_VETO = re.compile(
+_VETO = pattern(
     r"public|pub_?key|pubk|csrf|xsrf|authenticity|hash|finger|checksum|digest|integrity|cache|primary|foreign|keyboard|"
     r"keyword|keystore|keyring|keyfram|keydown|key_?down|keyup|keypress|keycode|keysym|keymap|accessor|(?<!bit)bucket|issuer|"
     r"tokeni[sz]|monkey|turkey|hotkey|compass|bypass|passenger|passive|passage|author(?!i[sz]|\b|_|-)|nonce|keyspace|"
@@ -35,18 +36,19 @@ builder encoding encoded age days at time date timestamp limit min max required 
 tokens passwords secrets keys credentials change reset confirm confirmation input box button screen page view form
 list map set dict table column row generator validator strength info data config configuration settings option options
 param params parameter parameters function func fn test tests spec number num code codes location region
+mgr realm attribute attributes expression expr column module package
 """
 _LAST = frozenset(_LAST_WORDS.split())
-_CHOSEN = re.compile(
+_CHOSEN = pattern(
     r"passw|passphrase|pwd|passcode|(?<![a-z])pass(?![a-z])|(?<![a-z])pw(?![a-z])|(?<![a-z])psw(?![a-z])|clave|kennwort"
 )
-_STRONG = re.compile(
+_STRONG = pattern(
     r"secret|token|bearer|credential|(?<![a-z])creds?(?![a-z])|"
     r"(?:api|app|access|private|secret|auth|account|encryption|encrypt|signing|master|shared|service|storage|client|"
     r"admin|license|session|deploy|integration|write|ingest|consumer|rest|cloud|iam|ibm|cloudant|artif|developer|subscription)"
     r"[_\-. ]?key(?![a-z])|authorization|(?<![a-z])(?:apikey|accesskey)"
 )
-_WEAK = re.compile(
+_WEAK = pattern(
     r"(?<![a-z])key(?![a-z])|key$|auth|cookie|sess(?:ion)?_?id|(?<![a-z])salt|dsn(?![a-z])|webhook|client_?id"
 )
 
@@ -65,7 +67,7 @@ def promise(name: str) -> Promise:
     plain = name.lower()
     if _VETO.search(plain) or parts[-1] in _LAST:
         return Promise.NONE
-    for pattern, result in ((_CHOSEN, Promise.CHOSEN), (_STRONG, Promise.STRONG), (_WEAK, Promise.WEAK)):
-        if pattern.search(plain) or pattern.search(folded):
+    for telling, result in ((_CHOSEN, Promise.CHOSEN), (_STRONG, Promise.STRONG), (_WEAK, Promise.WEAK)):
+        if telling.search(plain) or telling.search(folded):
             return result
     return Promise.NONE

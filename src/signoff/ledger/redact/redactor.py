@@ -3,14 +3,15 @@
 import hashlib
 import hmac
 import secrets
-
-import msgspec
+from typing import Any
 
 from signoff.domain.settings import Redact
-from signoff.ledger.redact.mask import MASK, PREFIX
+from signoff.ledger.redact.mask import PREFIX
+from signoff.ledger.redact.pattern import pattern
 from signoff.ledger.redact.stream import Lines
-from signoff.ledger.redact.structure import Json, Structure
+from signoff.ledger.redact.structure import Structure
 
+_TAGGED = pattern(rf"{PREFIX}[a-z0-9]+_[0-9a-f]{{8}}")
 _VIEW = "latin-1"  # one character for each byte of UTF-8, so that every input has a text and every cut is a legal one
 
 
@@ -33,7 +34,7 @@ class Redactor:
         masked = lines.feed(view) + lines.finish()
         return text if masked == view else masked.encode(_VIEW).decode("utf-8", "surrogatepass")
 
-    def value(self, value: Json) -> Json:
+    def value(self, value: Any) -> Any:
         """The same JSON value, its structure kept: only strings change."""
         if self.level is Redact.OFF:
             return value
@@ -44,7 +45,9 @@ class Redactor:
 
     def restore(self, text: str) -> str:
         """Masks of this redactor back to what they stand for; anything else stays."""
-        return MASK.sub(lambda found: self._secrets.get(found[0], found[0]), text)
+        while (restored := _TAGGED.sub(lambda found: self._secrets.get(found[0], found[0]), text)) != text:
+            text = restored  # a secret may have held the mask of a smaller one
+        return text
 
     def _mask(self, secret: str, kind: str) -> str:
         self.kinds.add(kind)
@@ -70,9 +73,3 @@ class Stream:
     def finish(self) -> bytes:
         """What was held back. Nothing may be fed afterwards."""
         return self._lines.finish().encode(_VIEW)
-
-
-def keyed_digest(value: Json, key: bytes) -> str:
-    """HMAC-SHA256 over the canonical JSON of the unredacted value: tells whether two values were equal, and nothing to
-    anyone without the key."""
-    return hmac.digest(key, msgspec.json.encode(value, order="deterministic"), hashlib.sha256).hex()

@@ -2,7 +2,7 @@
 
 Whole lines go through the rules together with the line before them. A line longer than a window is taken in windows at
 fixed distances from its start; each sees a little of what came before and of what comes after, and no window ends inside
-a secret. Everything here is text of one byte per character, so cuts never fall inside a character.
+a secret. Everything here is text of one character per byte, so cuts never fall inside a character.
 """
 
 from collections.abc import Callable
@@ -13,8 +13,10 @@ from signoff.ledger.redact.engine import replace, scan
 from signoff.ledger.redact.mask import Span, merge
 
 WINDOW = 65_536
-AHEAD = 8_192
-BEHIND = 512
+AHEAD = 8_192  # more than the longest secret
+BEHIND = 512  # more than any rule looks back
+BLOCK = 1_048_576
+_ROUNDS = 8
 
 
 class Lines:
@@ -24,8 +26,8 @@ class Lines:
         self._level = level
         self._mask = mask
         self._blocks = Blocks()
-        self._before = ""  # what was last seen, for rules that look back
         self._held = ""
+        self._before = ""  # what was last let go, for rules that look back
         self._inside = False  # the held text continues a line too long for one window
 
     def feed(self, text: str) -> str:
@@ -36,53 +38,68 @@ class Lines:
         return self._drain(final=True)
 
     def _drain(self, *, final: bool) -> str:
-        done: list[str] = []
-        while True:
-            length = self._ready(final)
-            if length == 0:
-                return "".join(done)
-            done.append(self._take(length))
+        pieces: list[str] = []
+        position = 0
+        while position < len(self._held):
+            if self._overlong(position):
+                end = self._window(position, pieces)
+            else:
+                end = self._whole_lines(position) or (len(self._held) if final else 0)
+                if not end:
+                    break
+                self._lines(position, end, pieces)
+            position = end
+        self._held = self._held[position:]
+        return "".join(pieces)
 
-    def _ready(self, final: bool) -> int:
-        """How many characters of the held text can go now, as whole lines or as one window; 0: wait for more."""
-        held = self._held
-        size = len(held)
-        first = held.find("\n") + 1
-        if (first or size) > WINDOW + AHEAD:
-            return WINDOW
-        if not first:
-            return size if final else 0
+    def _overlong(self, position: int) -> bool:
+        limit = position + WINDOW + AHEAD
+        return len(self._held) > limit and self._held.find("\n", position, limit) < 0
+
+    def _whole_lines(self, position: int) -> int:
+        """Where the lines end that can go together: before the next overlong or unfinished one. 0: there is none."""
         if self._inside:
-            return first
-        # as many lines as come before the next one that is too long
-        end = first
-        while end < size:
-            reach = held.rfind("\n", end, end + WINDOW + AHEAD) + 1
-            if not reach:
-                break
+            return self._held.find("\n", position) + 1
+        end = position
+        while end - position < BLOCK and (reach := self._held.rfind("\n", end, end + WINDOW + AHEAD) + 1):
             end = reach
-        return end
+        return end if end > position else 0
 
-    def _take(self, length: int) -> str:
-        """Mask the first `length` held characters, or a few more where a secret would be cut."""
-        held = self._held
-        window = length == WINDOW and held[length - 1 : length] != "\n" and len(held) > WINDOW
+    def _lines(self, position: int, end: int, pieces: list[str]) -> None:
+        body = self._held[position:end]
+        spans = self._scan(body)
+        if not self._inside and self._level is not Redact.OFF:
+            spans = merge([*spans, *self._blocks.scan(body)])
+        self._let_go(body, spans, pieces)
+        self._inside = False
+
+    def _window(self, position: int, pieces: list[str]) -> int:
+        spans = self._scan(self._held[position : position + WINDOW + AHEAD])
+        spans = [span for span in spans if span.start < WINDOW]
+        length = max(WINDOW, spans[-1].end) if spans else WINDOW
+        self._let_go(self._held[position : position + length], spans, pieces)
+        self._inside = True
+        return position + length
+
+    def _scan(self, body: str) -> list[Span]:
         base = len(self._before)
-        text = self._before + held[: length + AHEAD if window else length]
-        spans = scan(text, self._level)
-        if not window and not self._inside and self._level is not Redact.OFF:
-            spans = merge([*spans, *(Span(s + base, e + base, k) for s, e, k in self._blocks.scan(held[:length]))])
-        spans = [span for span in spans if span.start >= base and (not window or span.start < base + length)]
-        if window and spans:
-            length = max(length, spans[-1].end - base)
-        body = held[:length]
-        self._held = held[length:]
-        self._inside = window
-        self._before = _tail(body)
-        return replace(body, [Span(start - base, end - base, kind) for start, end, kind in spans], self._mask)
+        found = scan(self._before + body, self._level)
+        return [Span(start - base, end - base, kind) for start, end, kind in found if start >= base]
 
+    def _let_go(self, body: str, spans: list[Span], pieces: list[str]) -> None:
+        start = body.rfind("\n", 0, len(body) - 1) + 1
+        self._before = body[max(start, len(body) - BEHIND) :]
+        pieces.append(self._settle(body, replace(body, spans, self._mask)) if spans else body)
 
-def _tail(text: str) -> str:
-    """The last line, or what rules may still look at of it."""
-    start = text.rfind("\n", 0, len(text) - 1) + 1
-    return text[max(start, len(text) - BEHIND) :]
+    def _settle(self, body: str, masked: str) -> str:
+        """Masks change what stands near: look at the changed lines again until nothing more comes up, so that a second
+        pass finds nothing either."""
+        lines = masked.split("\n")
+        for number, before in enumerate(body.split("\n")):
+            if lines[number] != before:
+                for _ in range(_ROUNDS):
+                    spans = scan(lines[number], self._level)
+                    if not spans:
+                        break
+                    lines[number] = replace(lines[number], spans, self._mask)
+        return "\n".join(lines)
