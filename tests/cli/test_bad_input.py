@@ -20,7 +20,7 @@ from signoff.cli.app import application, run
 from tests.clauses import requirement
 from tests.cli.program import PROGRAM, Ended, signoff
 
-NEEDS_NO_SETTINGS = {"policy init", "version", "completion", "config path", "config schema", "config trust"}
+NEEDS_NO_SETTINGS = {"policy init", "redact", "version", "completion", "config path", "config schema", "config trust"}
 """Commands that work whatever the configuration says."""
 
 
