@@ -1,0 +1,150 @@
+"""signoff sandbox: run one command in the sandbox, without policy."""
+
+import os
+import signal
+import sys
+from types import FrameType
+from typing import Any
+
+import click
+import msgspec
+
+from signoff.cli import wiring
+from signoff.cli.output import Output, json_option
+from signoff.domain.errors import UsageError
+from signoff.domain.settings import Network, Reads, SandboxMode
+from signoff.sandbox import launch
+from signoff.sandbox.outcome import Denial, Outcome, Request, Strength
+from signoff.sandbox.profile import Profile, resolve
+from signoff.sandbox.session import Attach, Session
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What --json prints."""
+
+    exit_code: int | None
+    signal: int | None
+    timed_out: bool
+    truncated: bool
+    denial: Denial | None
+    exhausted: str | None
+    backend: str
+    strength: str
+    duration_ms: float
+    leftovers: int
+    output: dict[str, str]
+    omitted_bytes: dict[str, int]
+
+
+def _choice(kind: type[Any]) -> click.Choice[str]:
+    return click.Choice([member.value for member in kind])
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.option("--mode", type=_choice(SandboxMode), help="What may be changed; workspace-write unless configured.")
+@click.option("--writable", multiple=True, metavar="DIR", help="Another directory that may be changed; repeatable.")
+@click.option("--network", type=_choice(Network), help="off (default), limited to --allow-host, or on.")
+@click.option(
+    "--allow-host", multiple=True, metavar="HOST[:PORT]", help="Reachable with --network limited; repeatable."
+)
+@click.option(
+    "--reads", type=_choice(Reads), help="limited (default), or all; credential stores stay hidden either way."
+)
+@click.option("--require", type=click.Choice(["none", "partial", "full"]), help="Refuse to run with less (status 44).")
+@click.option("--timeout-ms", type=click.IntRange(min=1), help="Wall time; 300000 unless configured.")
+@json_option
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.pass_obj
+def sandbox(output: Output, /, command: tuple[str, ...], as_json: bool, require: str | None, **options: Any) -> int:
+    """Run a command in the sandbox, in the current directory, without asking the policy.
+
+    Standard input, output and error are the command's, and so is the exit status: 124 when the time is up, 128+N for
+    signal N, 20 when the program cannot be started, 44 when the sandbox is not possible here.
+
+    \b
+    Examples:
+      signoff sandbox -- make test
+      signoff sandbox --mode read-only -- rg TODO
+      signoff sandbox --writable ../build --timeout-ms 60000 -- cargo build
+      signoff sandbox --network limited --allow-host pypi.org -- pip download six
+      signoff sandbox --json -- sh -c 'echo x > /etc/motd'
+    """
+    profile = _profile(output, options)
+    attach = _attach(options["allow_host"]) if profile.network is Network.LIMITED else None
+    wanted = Strength[require.upper()] if require else None
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
+    with Session(profile, os.environ, require=wanted, attach=attach, start=launch.fork) as session:
+        if profile.confined and session.strength < Strength.FULL:
+            output.warn(
+                f"the sandbox is only {session.strength.name.lower()} here; `signoff doctor` says what is missing"
+            )
+        request = Request(command, stdin=0 if _stdin_is_open() else None)
+        outcome = session.run(request, on_output=None if as_json else _pass_on)
+    if as_json:
+        output.json(_report(outcome))
+    elif outcome.timed_out:
+        output.say(f"signoff: stopped after {profile.limits.timeout_ms} ms")
+    return outcome.status
+
+
+def _profile(output: Output, options: dict[str, Any]) -> Profile:
+    settings = wiring.configuration(output).settings.sandbox
+    chosen: dict[str, Any] = {"writable_roots": (*settings.writable_roots, *options["writable"])}
+    for name, kind in (("mode", SandboxMode), ("network", Network), ("reads", Reads)):
+        if options[name] is not None:
+            chosen[name] = kind(options[name])
+    if options["timeout_ms"] is not None:
+        chosen["timeout_ms"] = options["timeout_ms"]
+    try:
+        workspace = os.getcwd()
+    except OSError as error:
+        raise UsageError(f"the current directory cannot be used: {error.strerror}") from error
+    return resolve(msgspec.structs.replace(settings, **chosen), workspace)
+
+
+def _attach(hosts: tuple[str, ...]) -> Attach:
+    from signoff.sandbox.limited import through_proxy
+
+    allowed = {(host, int(port) if port else None) for host, _, port in (each.partition(":") for each in hosts)}
+
+    def clear(host: str, port: int) -> bool:
+        return (host, port) in allowed or (host, None) in allowed
+
+    return through_proxy(clear, lambda connection: None)
+
+
+def _pass_on(stream: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(stream, view) :]
+
+
+def _stdin_is_open() -> bool:
+    try:
+        os.fstat(0)
+    except OSError:
+        return False
+    return True
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    """An orderly way out, so that nothing is left in the workspace."""
+    sys.exit(128 + number)
+
+
+def _report(outcome: Outcome) -> Report:
+    return Report(
+        exit_code=outcome.exit_code,
+        signal=outcome.signal,
+        timed_out=outcome.timed_out,
+        truncated=outcome.stdout.truncated or outcome.stderr.truncated,
+        denial=outcome.denial,
+        exhausted=outcome.exhausted,
+        backend=outcome.backend,
+        strength=outcome.strength.name.lower(),
+        duration_ms=round(outcome.duration_ms, 1),
+        leftovers=outcome.leftovers,
+        output={"stdout": outcome.stdout.text(), "stderr": outcome.stderr.text()},
+        omitted_bytes={"stdout": outcome.stdout.omitted, "stderr": outcome.stderr.omitted},
+    )

@@ -1,0 +1,156 @@
+"""Where secrets lie on a machine: places that stay masked whatever else a profile lets a command read."""
+
+import os
+import pwd
+from collections.abc import Iterator
+
+_IN_A_HOME = [
+    ".ssh",
+    ".aws",
+    ".azure",
+    ".gnupg",
+    ".kube",
+    ".docker",
+    ".netrc",
+    ".git-credentials",
+    ".pgpass",
+    ".my.cnf",
+    ".npmrc",
+    ".yarnrc.yml",
+    ".pypirc",
+    ".vault-token",
+    ".password-store",
+    ".boto",
+    ".s3cfg",
+    ".databrickscfg",
+    ".snowsql",
+    ".oci",
+    ".terraform.d",
+    ".terraformrc",
+    ".fly",
+    ".heroku",
+    ".circleci",
+    ".travis",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/hub",
+    ".config/op",
+    ".config/rclone",
+    ".config/doctl",
+    ".config/git/credentials",
+    ".config/containers",
+    ".config/google-chrome",
+    ".config/chromium",
+    ".config/BraveSoftware",
+    ".config/configstore",
+    ".config/github-copilot",
+    ".config/age",
+    ".mozilla",
+    ".thunderbird",
+    ".local/share/keyrings",
+    ".local/share/kwalletd",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".m2/settings.xml",
+    ".m2/settings-security.xml",
+    ".gradle/gradle.properties",
+    ".gem/credentials",
+    ".composer/auth.json",
+    ".codex/auth.json",
+    ".claude/.credentials.json",
+    ".claude.json",
+    ".gemini/oauth_creds.json",
+    ".config/sops",
+    ".config/pypoetry/auth.toml",
+    ".bash_history",
+    ".zsh_history",
+    ".python_history",
+    ".node_repl_history",
+    ".psql_history",
+    ".mysql_history",
+    ".sqlite_history",
+    ".lesshst",
+]
+
+_IN_THE_SYSTEM = [
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/ssh",
+    "/etc/ssl/private",
+    "/etc/security/opasswd",
+    "/etc/krb5.keytab",
+    "/etc/wireguard",
+    "/etc/openvpn",
+    "/etc/docker",
+    "/etc/NetworkManager",
+    "/etc/ppp",
+    "/etc/letsencrypt",
+    "/etc/wpa_supplicant",
+    "/etc/kubernetes",
+    "/etc/rancher",
+    "/etc/signoff/keys",
+    "/var/lib/docker",
+    "/var/lib/kubelet",
+    "/var/lib/rancher",
+    "/var/lib/containerd",
+]
+
+_PUBLIC_ENDINGS = (".example", ".sample", ".template")
+_NOT_SEARCHED = frozenset({".git", "node_modules", ".venv", "venv", "target", "__pycache__", ".tox", "site-packages"})
+_SEARCH_DEPTH, _SEARCH_ENTRIES = 3, 4_000
+
+
+def stores(home: str) -> list[str]:
+    """Credential stores of every home on the machine and of the system, present or not."""
+    homes = {home, *(entry.pw_dir for entry in pwd.getpwall() if entry.pw_uid == 0 or entry.pw_uid >= 1000)}
+    in_homes = [f"{place}/{name}" for place in sorted(homes) if len(place) > 1 for name in _IN_A_HOME]
+    return [*_IN_THE_SYSTEM, *in_homes]
+
+
+def environment_files(root: str) -> list[str]:
+    """`.env` and its siblings, three directories deep; a mask stays on the file when a directory above is renamed."""
+    return [path for path in _walk(root) if is_environment_file(os.path.basename(path))]
+
+
+def is_environment_file(name: str) -> bool:
+    return name.startswith(".env") and not name.endswith(_PUBLIC_ENDINGS)
+
+
+def _walk(root: str) -> Iterator[str]:
+    level, seen = [root], 0
+    for _ in range(_SEARCH_DEPTH):
+        below: list[str] = []
+        for directory in level:
+            try:
+                entries = list(os.scandir(directory))
+            except OSError:
+                continue
+            seen += len(entries)
+            if seen > _SEARCH_ENTRIES:
+                return
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    below += [entry.path] if entry.name not in _NOT_SEARCHED else []
+                elif entry.is_file(follow_symlinks=False):
+                    yield entry.path
+        level = below
+
+
+def closed_to_others(directory: str) -> list[str]:
+    """What only its owner or group may read below a directory: to be masked for a command that runs as root."""
+    found: list[str] = []
+    for place, directories, files in os.walk(directory):
+        for name in [*directories, *files]:
+            path = os.path.join(place, name)
+            try:
+                mode = os.lstat(path).st_mode
+            except OSError:
+                continue
+            if not mode & 0o004:
+                found.append(path)
+        directories[:] = [name for name in directories if os.path.join(place, name) not in found]
+    return found

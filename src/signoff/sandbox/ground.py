@@ -1,0 +1,172 @@
+"""What the zygotes of a session stand on: the chosen backend, the placeholders, the pins, the plan. Made anew when the
+host replaced something that was pinned."""
+
+import os
+import stat
+from collections.abc import Callable, Mapping
+
+from signoff.config import locations
+from signoff.domain.errors import NotEnforceable
+from signoff.domain.settings import Network
+from signoff.sandbox import identity, placeholders, plan, protected
+from signoff.sandbox.denial import Reach
+from signoff.sandbox.environment import Setting, command_environment
+from signoff.sandbox.launch import Planned, Unmappable, Zygote
+from signoff.sandbox.layout import check_workspace
+from signoff.sandbox.outcome import STRENGTH, Backend, Strength
+from signoff.sandbox.profile import Profile
+
+Start = Callable[[Planned], Zygote]
+
+
+class Ground:
+    """`start` makes a zygote from a plan; `only` restricts the choice of backends."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        environ: Mapping[str, str],
+        start: Start,
+        *,
+        require: Strength,
+        only: Backend | None = None,
+        layers: frozenset[plan.Layer] = plan.ALL_LAYERS,
+    ) -> None:
+        self.profile = profile
+        self.environ = environ
+        self._start = start
+        self._candidates = candidates(profile, require, only)
+        self._layers = layers
+        self._held: list[placeholders.Held] = []
+        self.identity = identity.choose(profile.workspace)
+        self._plan: Planned | None = None
+        self._pins: protected.Pins | None = None
+        self.reach = Reach((), (), None, profile.network)
+        if profile.confined:
+            check_workspace(profile)
+
+    @property
+    def backend(self) -> Backend:
+        return self._candidates[0]
+
+    @property
+    def owner(self) -> tuple[int, int] | None:
+        """Who must own the pipes, where the commands are not us."""
+        confined = self.backend is Backend.NAMESPACES and self.identity.outer[0] != os.geteuid()
+        return self.identity.outer if confined else None
+
+    def zygote(self) -> Zygote:
+        """The strongest that works here. Once one worked, no weaker one is ever tried."""
+        reasons: list[str] = []
+        while True:
+            try:
+                planned = self._plan or self._prepare()
+                started = self._start(planned)
+            except Unmappable:
+                self.identity = identity.choose(self.profile.workspace, mappable=False)
+                self._plan = None
+                continue
+            except NotEnforceable as error:
+                reasons.append(f"{self.backend}: {error.message}")
+                if len(self._candidates) == 1:
+                    raise NotEnforceable(
+                        "; ".join(reasons), hint="`signoff doctor` shows what this system allows."
+                    ) from error
+                self._candidates = self._candidates[1:]
+                self._plan = None
+                continue
+            self._candidates = self._candidates[:1]
+            return started
+
+    def intact(self) -> bool:
+        return self._pins is None or self._pins.intact()
+
+    def renew(self) -> None:
+        """The next zygote is planned from what is on the host now."""
+        self._plan = None
+
+    def close(self) -> None:
+        for held in self._held:
+            held.release()
+        self._held = []
+
+    def _prepare(self) -> Planned:
+        profile = self.profile
+        found = plan.survey(profile, self.identity, self.environ)
+        pinned: list[protected.Pin] = []
+        if self.backend in (Backend.NAMESPACES, Backend.BUBBLEWRAP) and plan.Layer.PROTECTED in self._layers:
+            self._hold_places(plan.protected_names(profile, found.home))
+            pinned = plan.find_pins(profile, found)
+        roots = tuple(dict.fromkeys((profile.workspace, *profile.writable))) if profile.confined else ()
+        masked = [protected.pin(path, closed=False) for path in found.environment_files]
+        self._pins = protected.Pins(roots, [*pinned, *masked])
+        self.reach = plan.reach(profile, found, pinned)
+        self._plan = plan.write_plan(
+            profile,
+            self.identity,
+            found,
+            pinned,
+            self._environment(),
+            backend=self.backend,
+            layers=self._layers,
+        )
+        return self._plan
+
+    def _hold_places(self, paths: list[str]) -> None:
+        folder = journals(self.environ)
+        if not self._held:
+            placeholders.sweep(folder)
+            self._held = [placeholders.hold(folder, root) for root in self.profile.writable_roots]
+        for held, root in zip(self._held, self.profile.writable_roots, strict=True):
+            held.add([path for path in paths if path.startswith(f"{root}/")])
+
+    def _environment(self) -> dict[str, str]:
+        profile = self.profile
+        limited = profile.network is Network.LIMITED
+        return command_environment(
+            self.environ,
+            Setting(
+                backend=self.backend.value if profile.confined else None,
+                network=profile.network,
+                temporary=None if profile.exclude_slash_tmp or profile.exclude_tmpdir else "/tmp",  # noqa: S108
+                proxy=f"http://127.0.0.1:{plan.PROXY_PORT}" if limited else None,
+            ),
+        )
+
+
+def candidates(profile: Profile, require: Strength, only: Backend | None) -> list[Backend]:
+    """Backends to try, strongest first. Nothing weaker than required; no sandbox at all only when that was said."""
+    if not profile.confined:
+        if require > Strength.NONE:
+            raise NotEnforceable(f"{profile.mode} runs commands without our sandbox", hint="Choose another --mode.")
+        return [Backend.NONE]
+    wanted = [backend for backend in Backend if STRENGTH[backend] >= require and only in (None, backend)]
+    if os.geteuid() == 0:
+        # Root needs no bubblewrap, in which its number of processes has no limit, and is not held by Landlock alone.
+        wanted = [backend for backend in wanted if backend not in (Backend.BUBBLEWRAP, Backend.LANDLOCK)]
+    if profile.network is Network.LIMITED:
+        wanted = [backend for backend in wanted if backend is not Backend.LANDLOCK]  # it cannot tell addresses apart
+    if not wanted:
+        raise NotEnforceable("no sandbox of the required strength is possible here")
+    return wanted
+
+
+def journals(environ: Mapping[str, str]) -> str:
+    """Where placeholders are written down: with our state, or in a private directory where there is no home."""
+    try:
+        folder = str(locations.state(environ) / "sandbox") if environ.get("HOME", "").startswith("/") else ""
+        if folder:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            return folder
+    except OSError:
+        pass
+    folder = f"/tmp/signoff-{os.geteuid()}"  # noqa: S108
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        found = os.lstat(folder)
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            raise NotEnforceable(
+                f"{folder} is not a private directory of ours", hint="Remove it, or set HOME."
+            ) from None
+    return folder

@@ -1,0 +1,172 @@
+"""The parent's side of a zygote: start it, talk to it, end it."""
+
+import _socket
+import array
+import contextlib
+import fcntl
+import os
+import select
+import struct
+import sys
+
+import msgspec
+
+import signoff
+from signoff.domain.errors import ChildLost, NotEnforceable
+from signoff.sandbox.inside import serve, zygote
+
+_START = "import sys;sys.path.append(sys.argv[1]);from signoff.sandbox.inside.zygote import start;start(3,4)"
+_START_MS = 20_000
+_END_MS = 5_000
+PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(signoff.__file__)))
+
+
+class Unmappable(NotEnforceable):
+    """The workspace cannot be shown under another owner; another identity may do."""
+
+
+class Planned(msgspec.Struct, frozen=True):
+    """What a zygote is started with: its plan, and the program that starts it where that is not we ourselves."""
+
+    data: bytes
+    wrapper: tuple[str, ...] = ()
+
+
+class Zygote:
+    """One process tree inside, one command at a time. Not for several threads at once."""
+
+    def __init__(self, process: int, control: _socket.socket) -> None:
+        self.process = process  # the guard, or the zygote itself where there are no namespaces
+        self.control = control
+        self.level = 0
+        self.lost = False  # it gave no answer: never to be used again
+        self.listener: int | None = None
+        self.refused: list[str] = []  # hosts the running command asked for in vain
+
+    def await_ready(self) -> None:
+        if not _readable(self.control.fileno(), _START_MS):
+            raise NotEnforceable("the sandbox did not start in time")
+        data, ancillary, _, _ = self.control.recvmsg(8_192, _socket.CMSG_SPACE(4), _socket.MSG_CMSG_CLOEXEC)
+        if len(data) < serve.REPLY.size:
+            raise NotEnforceable("the sandbox ended before it was ready")
+        kind, _, _, self.level = serve.REPLY.unpack_from(data)
+        if ancillary:
+            self.listener = struct.unpack("i", ancillary[0][2][:4])[0]
+        if kind != serve.READY:
+            reason = data[serve.REPLY.size :].decode("utf-8", "replace")
+            raise (Unmappable if kind == serve.UNMAPPABLE else NotEnforceable)(
+                f"the sandbox cannot be set up: {reason}"
+            )
+
+    def request(self, cwd: str, argv: tuple[str, ...], descriptors: list[int]) -> None:
+        words = b"\0".join(os.fsencode(word) for word in (cwd, *argv))
+        held = None
+        if len(words) >= serve.LONGEST_MESSAGE:
+            held = os.memfd_create("words")
+            _write_all(held, words)
+            words, descriptors = b"", [*descriptors, held]
+        rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", descriptors))]
+        try:
+            self.control.sendmsg([serve.RUN + words], rights)
+        except OSError as error:
+            raise ChildLost("the sandbox is gone") from error
+        finally:
+            if held is not None:
+                os.close(held)
+
+    def stop(self, grace_ms: int) -> None:
+        """SIGTERM to everything, SIGKILL after the grace; at once when there is none."""
+        with contextlib.suppress(OSError):
+            self.control.send(serve.STOP + grace_ms.to_bytes(4, "little"))
+
+    def reply(self) -> tuple[int, int, int] | None:
+        """Kind, status or error number, leftovers; None when the zygote is gone."""
+        try:
+            data = self.control.recv(serve.REPLY.size)
+        except ConnectionError:
+            return None
+        if len(data) != serve.REPLY.size:
+            return None
+        kind, status, leftovers, _ = serve.REPLY.unpack(data)
+        return kind, status, leftovers
+
+    def close(self) -> None:
+        """It ends by itself when the socket closes; if not in time, it is killed. Collected either way."""
+        self.control.close()
+        if self.listener is not None:
+            os.close(self.listener)
+            self.listener = None
+        if self.process:
+            _collect(self.process)
+            self.process = 0
+
+
+def spawn(plan: Planned) -> Zygote:
+    """A bare interpreter of its own: a big parent with threads is never forked."""
+    here, there = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+    description = os.memfd_create("plan")
+    _write_all(description, plan.data)
+    moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 10) for descriptor in (there.fileno(), description)]
+    actions = [
+        *((os.POSIX_SPAWN_OPEN, standard, "/dev/null", os.O_RDWR, 0) for standard in (0, 1, 2)),
+        *((os.POSIX_SPAWN_DUP2, source, target) for source, target in zip(moved, (3, 4), strict=True)),
+    ]
+    try:
+        words = [*plan.wrapper, sys.executable, "-I", "-S", "-c", _START, PACKAGES]
+        process = os.posix_spawn(words[0], words, {}, file_actions=actions)
+    except OSError as error:
+        here.close()
+        raise NotEnforceable(f"the sandbox process cannot be started: {error.strerror}") from error
+    finally:
+        there.close()
+        for descriptor in (description, *moved):
+            os.close(descriptor)
+    return _ready(Zygote(process, here))
+
+
+def fork(plan: Planned) -> Zygote:
+    """For a small parent without threads, which does nothing else: saves an interpreter's start."""
+    if plan.wrapper:
+        return spawn(plan)
+    here, there = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+    process = os.fork()
+    if process == 0:
+        zygote.enter(there.detach(), zygote.Plan(plan.data))
+    there.close()
+    return _ready(Zygote(process, here))
+
+
+def _ready(started: Zygote) -> Zygote:
+    try:
+        started.await_ready()
+    except BaseException:
+        started.close()
+        raise
+    return started
+
+
+def _collect(process: int) -> None:
+    try:
+        watched = os.pidfd_open(process)
+    except ProcessLookupError:
+        return
+    try:
+        if not _readable(watched, _END_MS):
+            os.kill(process, 9)  # the guard: its zygote dies with it, and everything inside with that
+        os.waitpid(process, 0)
+    except ChildProcessError:
+        pass  # somebody else in this process collected it
+    finally:
+        os.close(watched)
+
+
+def _readable(descriptor: int, timeout_ms: int) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(timeout_ms))
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

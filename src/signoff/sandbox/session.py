@@ -1,0 +1,198 @@
+"""A sandbox that stays open: one profile, warm zygotes, any number of commands from any number of threads.
+
+with Session(profile, os.environ) as session:
+    outcome = session.run(Request(("make", "test")))
+"""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Self
+
+import msgspec
+
+from signoff.domain.errors import ChildFailed, ChildLost, UsageError
+from signoff.sandbox import launch, plan
+from signoff.sandbox.converse import Conversation, Exchange, OnOutput
+from signoff.sandbox.denial import Evidence, Host, explain
+from signoff.sandbox.ground import Ground, Start
+from signoff.sandbox.inside import serve
+from signoff.sandbox.launch import Zygote
+from signoff.sandbox.outcome import STRENGTH, Backend, Denial, Outcome, Request, Strength
+from signoff.sandbox.profile import Limits, Profile
+
+# Serve a listening descriptor until left, and tell which host:port was refused.
+Attach = Callable[[int, Callable[[str], None]], contextlib.AbstractContextManager[object]]
+_MOST_AT_ONCE = 16
+
+
+class Session:
+    """`environ` is ours, unfiltered: commands get the little of it that `environment` lets through.
+
+    `attach` serves the loopback listener of each zygote when the network is limited; without it nothing is reachable.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        environ: Mapping[str, str],
+        *,
+        require: Strength | None = None,
+        attach: Attach | None = None,
+        start: Start = launch.spawn,
+        only: Backend | None = None,
+        layers: frozenset[plan.Layer] = plan.ALL_LAYERS,
+    ) -> None:
+        wanted = require if require is not None else Strength.PARTIAL if profile.confined else Strength.NONE
+        self._ground = Ground(profile, environ, start, require=wanted, only=only, layers=layers)
+        self._profile = profile
+        self._attach = attach
+        self._lock = threading.Lock()
+        self._idle: list[Zygote] = []
+        self._served: dict[Zygote, contextlib.AbstractContextManager[object]] = {}
+        self._generation = 0
+        self._born: dict[Zygote, int] = {}
+        self._places = threading.BoundedSemaphore(_MOST_AT_ONCE)
+
+    def __enter__(self) -> Self:
+        try:
+            with self._lock:
+                self._idle.append(self._start())
+        except BaseException:
+            self._ground.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends every zygote and takes the placeholders away. Commands must have ended."""
+        with self._lock:
+            for zygote in self._idle:
+                self._end(zygote)
+            self._idle = []
+            self._ground.close()
+
+    @property
+    def backend(self) -> Backend:
+        return self._ground.backend
+
+    @property
+    def strength(self) -> Strength:
+        return STRENGTH[self.backend]
+
+    def run(self, request: Request, on_output: OnOutput | None = None) -> Outcome:
+        """Run one command to its end. Raises ChildFailed when it cannot be started, ChildLost when the sandbox dies."""
+        _check(request)
+        limits = _limits(self._profile.limits, request)
+        cwd = os.path.join(self._profile.workspace, request.cwd or "")
+        began = time.monotonic()
+        with self._zygote() as zygote:
+            zygote.refused.clear()
+            exchange = Exchange(zygote, limits, request.stdin, self._ground.owner)
+            try:
+                conversation = exchange.converse(cwd, request.argv, on_output)
+            finally:
+                exchange.close()
+            if conversation.reply is None:
+                zygote.lost = True
+            refused = tuple(zygote.refused)
+        outcome = self._outcome(conversation, request, cwd, (time.monotonic() - began) * 1000)
+        denial = self._denial(outcome, request, cwd, refused)
+        return outcome if denial is None else msgspec.structs.replace(outcome, denial=denial)
+
+    @contextlib.contextmanager
+    def _zygote(self) -> Iterator[Zygote]:
+        """A zygote to oneself. It goes back to the others only after an answered command."""
+        with self._places:
+            zygote = self._take()
+            answered = False
+            try:
+                yield zygote
+                answered = not zygote.lost
+            finally:
+                with self._lock:
+                    if answered and self._born[zygote] == self._generation:
+                        self._idle.append(zygote)
+                    else:
+                        self._end(zygote)
+
+    def _take(self) -> Zygote:
+        with self._lock:
+            if not self._ground.intact():
+                self._generation += 1
+                for zygote in self._idle:
+                    self._end(zygote)
+                self._idle = []
+                self._ground.renew()
+            return self._idle.pop() if self._idle else self._start()
+
+    def _start(self) -> Zygote:
+        zygote = self._ground.zygote()
+        self._born[zygote] = self._generation
+        if self._attach is not None and zygote.listener is not None:
+            served = self._attach(zygote.listener, zygote.refused.append)
+            zygote.listener = None
+            served.__enter__()
+            self._served[zygote] = served
+        return zygote
+
+    def _end(self, zygote: Zygote) -> None:
+        del self._born[zygote]
+        zygote.close()
+        served = self._served.pop(zygote, None)
+        if served is not None:
+            served.__exit__(None, None, None)
+
+    def _outcome(self, talk: Conversation, request: Request, cwd: str, duration_ms: float) -> Outcome:
+        if talk.reply is None and not (talk.timed_out or talk.exhausted):
+            raise ChildLost("the sandbox ended while the command ran", hint="The next command starts a new one.")
+        kind, status, leftovers = talk.reply or (serve.ENDED, 9, 0)
+        if kind == serve.NO_DIRECTORY:
+            raise ChildFailed(f"the directory {cwd} cannot be entered inside the sandbox: {os.strerror(status)}")
+        if kind == serve.NO_PROGRAM:
+            raise ChildFailed(f"{request.argv[0]} cannot be started inside the sandbox: {os.strerror(status)}")
+        killed = os.WIFSIGNALED(status)
+        return Outcome(
+            exit_code=None if killed else os.WEXITSTATUS(status),
+            signal=os.WTERMSIG(status) if killed else None,
+            timed_out=talk.timed_out,
+            stdout=talk.stdout,
+            stderr=talk.stderr,
+            backend=self.backend,
+            duration_ms=duration_ms,
+            leftovers=leftovers,
+            exhausted=talk.exhausted,
+        )
+
+    def _denial(self, outcome: Outcome, request: Request, cwd: str, refused: tuple[str, ...]) -> Denial | None:
+        if outcome.exit_code == 0 or outcome.timed_out or not self._profile.confined:
+            return None
+        evidence = Evidence(
+            argv=request.argv,
+            cwd=cwd,
+            exit_code=outcome.exit_code,
+            signal=outcome.signal,
+            stdout=outcome.stdout.text(),
+            stderr=outcome.stderr.text(),
+            exhausted=outcome.exhausted,
+            refused_hosts=refused,
+        )
+        return explain(evidence, self._ground.reach, Host())
+
+
+def _check(request: Request) -> None:
+    if not request.argv or not request.argv[0]:
+        raise UsageError("there is no program to run")
+    if any("\0" in word for word in (*request.argv, request.cwd or "")):
+        raise UsageError("a word of the command contains a NUL character")
+
+
+def _limits(limits: Limits, request: Request) -> Limits:
+    if request.timeout_ms is None and request.max_output_bytes is None:
+        return limits
+    return msgspec.structs.replace(
+        limits,
+        timeout_ms=limits.timeout_ms if request.timeout_ms is None else request.timeout_ms,
+        max_output_bytes=limits.max_output_bytes if request.max_output_bytes is None else request.max_output_bytes,
+    )
