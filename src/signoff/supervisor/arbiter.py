@@ -109,6 +109,7 @@ class Arbiter:
         self._reviews = Reviews()
         self.table = Table()
         self.tally = Tally()
+        self.left: list[Pending] = []  # after the end: calls without a result
         self.last_event = clock()
 
     def hear(self, channel: Channel, event: ParsedEvent) -> None:
@@ -323,10 +324,10 @@ class Arbiter:
     def finish(self) -> None:
         """The child is gone: withdraw open questions, and leave a result for every call that has none."""
         with self._lock:
-            left = [*self.table.waiting.values(), *self.table.decided.values()]
+            self.left = [*self.table.waiting.values(), *self.table.decided.values()]
             self.table = Table()
         self._reviews.close()
-        for entry in left:
+        for entry in self.left:
             self._record(entry, False, Failure("interrupted", f"the agent ended; last seen as {entry.state}"))
 
 
