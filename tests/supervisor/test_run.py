@@ -80,7 +80,8 @@ def test_a_child_that_dies_with_a_request_open_leaves_a_result(tmp_path: pathlib
     line = '{"v":1,"type":"tool.request","ts":1,"id":"a","tool":"shell","action":"exec","args":{"command":"ls"},"requires_policy":true}'
     run = Run(tmp_path, ["-c", f"import os; print({line!r}, flush=True); os.kill(os.getpid(), 9)"])
     assert run.end() == 137
-    assert [(record.ok, record.error.code) for record in run.history(records.Result)] == [(False, "interrupted")]
+    results = [(record.ok, record.error.code) for record in run.history(records.Result)]
+    assert results in ([(False, "interrupted")], [(False, "control.stdin_broken")])  # before or after our answer
 
 
 @requirement("MEM-046")

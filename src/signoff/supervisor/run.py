@@ -11,7 +11,7 @@ from types import FrameType
 
 import msgspec
 
-from signoff.domain.errors import NotEnforceable
+from signoff.domain.errors import ControlLost, NotEnforceable
 from signoff.supervisor.arbiter import Arbiter, Stop
 from signoff.supervisor.ends import DenyExit, Ending, ended, signalled, stopped
 from signoff.supervisor.hang import Finding, Patience, Signs, look
@@ -112,8 +112,10 @@ class _Overseer:
     def _after(self, status: int) -> Ending:
         if self._interrupts:
             return signalled(signal.SIGINT)
-        if self._watch.stop is not None:
-            return stopped(self._watch.stop)
+        stop = self._watch.stop
+        dying = stop is not None and stop.error == ControlLost.code and status != 0  # it died, so it could not hear us
+        if stop is not None and not dying:
+            return stopped(stop)
         if self._demands.require_enforcement and not self._held():
             return stopped(_not_enforced("the agent never confirmed that it waits for decisions"))
         return ended(status, self._arbiter.tally, self._demands.deny_exit)
