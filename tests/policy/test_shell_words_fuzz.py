@@ -25,18 +25,19 @@ FRAGMENTS = [
     *["if", "then", "fi", "for", "do", "done", "time", "case", "esac", "in", "function", "coproc", "while", "select", "until"],
 ]  # fmt: skip
 PRELUDE = r"""
-show() { set -- "${@//$'\n'/$'\3'}"; printf '%s\0' "$@" $'\1' >&9; }
+show() { set -- "${@//$'\n'/$'\3'}"; printf '%s\0' "$number" "$@" $'\1' >&9; }
 command_not_found_handle() { show "$@"; }
 for name in a b x f.txt; do eval "$name() { show $name \"\$@\"; }"; done
 echo() { show echo "$@"; }
 exec </dev/null 9>&1 >/dev/null 2>/dev/null
 """
 LOOP = r"""
-for script in "$@"; do ( eval -- "$script"; wait ); printf '\2\0' >&9; done
+number=0
+for script in "$@"; do ( eval -- "$script"; wait ); number=$((number + 1)); done
 """
 BASH = shutil.which("bash") or ""
-SCRIPTS_PER_RUN = 1_000
-RUNS = 4
+SCRIPTS_PER_RUN = 700
+RUNS = 3
 SEED = int(os.environ.get("SIGNOFF_FUZZ_SEED", "1000"))
 
 
@@ -66,8 +67,11 @@ def bash_words(scripts: list[str], scratch: str) -> list[list[list[str]]]:
         env={"PATH": "/nonexistent", "HOME": "/home/u", "LC_ALL": "C.UTF-8"}, **as_nobody(),
     )  # fmt: skip
     # a new line would end bash's write, and in a pipe two writes can mix
-    outputs = run.stdout.decode().replace("\3", "\n").split("\2\0")[:-1]
-    return [[start.split("\0") for start in output.split("\0\1\0")[:-1]] for output in outputs]
+    starts = run.stdout.decode().replace("\3", "\n").split("\0\1\0")[:-1]
+    results: list[list[list[str]]] = [[] for _ in scripts]
+    for number, *words in (start.split("\0") for start in starts):
+        results[int(number)].append(words)
+    return results
 
 
 @pytest.mark.skipif(not BASH, reason="no bash here")

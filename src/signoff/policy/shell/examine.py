@@ -166,6 +166,6 @@ def reads_commands(name: str, words: list[str]) -> bool:
     )
 
 
-def inner_is_simple(words: list[str]) -> bool:
-    """Whether what follows a keyword such as `time` is a command and no construct of the shell."""
-    return words[0] not in RESERVED and not is_assignment(words[0])
+def is_simple_start(word: str) -> bool:
+    """Whether a command can begin with the word: it is no construct of the shell and no assignment."""
+    return word not in RESERVED and not is_assignment(word)

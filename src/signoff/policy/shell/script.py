@@ -15,7 +15,7 @@ from signoff.policy.shell.examine import (
     SPECIAL,
     Findings,
     base_name,
-    inner_is_simple,
+    is_simple_start,
     reads_commands,
     shown,
 )
@@ -137,8 +137,15 @@ def _follow_started(findings: Findings, segment: Segment, started: Unwrapped, de
         if isinstance(start, Script):
             follow_script(findings, start.text, depth, start.dialect)
         elif start:
-            while start[1:] and not inner_is_simple(start):
-                findings.not_plain("a construct of the shell behind a wrapper")
-                start = start[1:]
-            inner = Segment(start, shown(start), segment.join, stdin=segment.stdin, fed=segment.fed)
+            words = _without_construct(findings, start)
+            inner = Segment(words, shown(words), segment.join, stdin=segment.stdin, fed=segment.fed)
             follow_segment(findings, inner, depth)
+
+
+def _without_construct(findings: Findings, words: list[str]) -> list[str]:
+    """`time x=1 make`: what follows a keyword need not begin with the program."""
+    for index, word in enumerate(words):
+        if is_simple_start(word):
+            return words[index:]
+        findings.not_plain("a construct of the shell behind a wrapper")
+    return words
