@@ -119,7 +119,8 @@ class Exchange:
             self.readers[reader] = (stream, Tail(limits.max_output_bytes))
             self.writers.append(writer)
         if owner is not None:  # else a command could not open /dev/stdout again by its name
-            for descriptor in (self.feed.reader, *self.writers):
+            pipes = [*self.writers, self.feed.reader] if stdin is not None else self.writers
+            for descriptor in pipes:  # never /dev/null: that is the host's
                 os.fchown(descriptor, *owner)
         self.timed_out = False
         self.exhausted: str | None = None
