@@ -31,10 +31,14 @@ from signoff.policy.ruleset import Rules
 rules_option = click.option(
     "-r", "--rules", "files", multiple=True, metavar="FILE", help="Judge by this file only; may be repeated."
 )
-approval_option = click.option("--approval", type=click.Choice(list(ApprovalPolicy)), help="Instead of the setting.")
+approval_option = click.option(
+    "--approval", type=click.Choice([each.value for each in ApprovalPolicy]), help="Instead of the setting."
+)
 # what follows the first word of the command is the command's own
 COMMAND_LINE = {"allow_interspersed_args": False}
-sandbox_option = click.option("--sandbox", type=click.Choice(list(SandboxMode)), help="Instead of the setting.")
+sandbox_option = click.option(
+    "--sandbox", type=click.Choice([each.value for each in SandboxMode]), help="Instead of the setting."
+)
 
 
 class Judge(msgspec.Struct, frozen=True):

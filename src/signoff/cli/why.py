@@ -23,7 +23,11 @@ _REQUIREMENTS = {"skip": "runs without a question", "needs_approval": "a person 
 @click.option("--script", help="Judge a shell script.")
 @click.option("--tool", help="Judge a call of this tool.")
 @click.option("--args", "arguments", default="{}", help="The tool's arguments, as JSON.")
-@click.option("--action", type=click.Choice(list(Action)), help="What the tool does, where its name does not say.")
+@click.option(
+    "--action",
+    type=click.Choice([each.value for each in Action]),
+    help="What the tool does, where its name does not say.",
+)
 @rules_option
 @approval_option
 @sandbox_option
