@@ -17,6 +17,7 @@ import click
 import pytest
 
 from signoff.cli.app import application, run
+from signoff.domain.errors import SignoffError
 from tests.clauses import requirement
 from tests.cli.program import PROGRAM, Ended, signoff
 
@@ -199,6 +200,23 @@ def test_ctrl_c_ends_with_130_and_one_sentence(home: Path) -> None:
 
 def unread(pipe: int) -> int:
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4), sys.byteorder)
+
+
+def all_errors(kind: type[SignoffError] = SignoffError) -> list[type[SignoffError]]:
+    return [kind, *(error for child in kind.__subclasses__() for error in all_errors(child))]
+
+
+@requirement("ACP-003")
+@pytest.mark.parametrize("kind", all_errors(), ids=lambda kind: kind.code)
+def test_every_error_of_the_tree_is_one_sentence_with_its_own_status(
+    kind: type[SignoffError], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    def fail(*_: object) -> None:
+        raise kind("it went wrong", hint="Mend it.")
+
+    monkeypatch.setattr("signoff.cli.wiring.configuration", fail)
+    assert run(["config", "list"]) == kind.exit
+    assert capsys.readouterr() == ("", "signoff: it went wrong\n  Mend it.\n")
 
 
 def test_an_error_nobody_foresaw_is_one_sentence_and_with_debug_a_traceback(

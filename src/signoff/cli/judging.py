@@ -11,11 +11,10 @@ from typing import Any
 import click
 import msgspec
 
+from signoff.cli import wiring
 from signoff.cli.output import Output
 from signoff.config.judging import judging_context
 from signoff.config.layers import Configuration
-from signoff.config.layers import load as load_settings
-from signoff.config.project import project_id
 from signoff.config.rules import Found, Places, find, named
 from signoff.domain.context import Context
 from signoff.domain.errors import UsageError
@@ -57,12 +56,7 @@ class Judge(msgspec.Struct, frozen=True):
 
 
 def judge_of(output: Output, files: tuple[str, ...], approval: str | None, sandbox: str | None) -> Judge:
-    flags = dict(output.flags)
-    flags |= {"approval": approval} if approval else {}
-    flags |= {"sandbox.mode": sandbox} if sandbox else {}
-    loaded = load_settings(os.environ, Path.cwd(), flags)
-    for warning in loaded.warnings:
-        output.warn(warning)
+    loaded = wiring.configuration(output, {"approval": approval, "sandbox.mode": sandbox})
     found = rule_files(output, loaded, files)
     now = time.time_ns() // 1_000_000
     return Judge(
@@ -74,8 +68,7 @@ def rule_files(output: Output, loaded: Configuration, files: tuple[str, ...]) ->
     """The files named, else those of every layer."""
     if files:
         return named(tuple(map(Path, files)))
-    name = loaded.settings.project_id or project_id(loaded.project)
-    found, warnings = find(Places(dict(os.environ), loaded.project, name))
+    found, warnings = find(Places(dict(os.environ), loaded.project, wiring.project_name(loaded)))
     for warning in warnings:
         output.warn(warning)
     return found
