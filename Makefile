@@ -40,7 +40,7 @@ bench: setup ## Measure every figure of the README against its reference
 	@$(BIN)/python -m benchmarks
 
 golden: setup ## Write the golden files anew; read the diff before committing
-	@$(BIN)/python -m pytest -q --update-golden -k golden
+	@$(BIN)/python -m pytest -q -n 2 --update-golden
 
 requirements: setup ## Show which clauses are proved, open, or changed by a decision
 	@$(BIN)/python -m tests.clauses

@@ -14,6 +14,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files instead of comparing")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """To write golden files, only the tests that have one need to run."""
+    if config.getoption("--update-golden"):
+        items[:] = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str | bytes], None]:
     """golden("room/name.json", produced): equal to the file under tests/golden, or rewritten by `make golden`."""
