@@ -52,21 +52,14 @@ from signoff.files.links import followed
 from signoff.ledger.log import Ledger, Ticket
 from signoff.ledger.records import DecidedBy, Outcome, decision_of, result_of
 from signoff.ledger.records import Decision as DecisionRecord
+from signoff.sandbox.converse import OnOutput
 from signoff.sandbox.outcome import Outcome as ProcessOutcome
 from signoff.sandbox.outcome import Request as ProcessRequest
+from signoff.sandbox.sessions import Allowance
 from signoff.tools.registry import Registry
 from signoff.tools.tool import Attempt, Done, Place, Tool
 
 LONGEST_SYNC_S = 30.0
-
-
-class Allowance(msgspec.Struct, frozen=True):
-    """What one attempt may touch beyond the session's profile."""
-
-    outside: bool = False
-    git_write: bool = False
-    writable: tuple[str, ...] = ()
-    unmasked: tuple[str, ...] = ()
 
 
 class Sandboxes(Protocol):
@@ -75,7 +68,9 @@ class Sandboxes(Protocol):
         """Does the profile of this session hold anything back?"""
         ...
 
-    async def start(self, request: ProcessRequest, allowance: Allowance) -> ProcessOutcome: ...
+    async def start(
+        self, request: ProcessRequest, allowance: Allowance, on_output: OnOutput | None = None
+    ) -> ProcessOutcome: ...
 
 
 class Gate:
@@ -218,13 +213,13 @@ class Gate:
     ) -> Done:
         journey.sandboxed = journey.confined and not outside
         allowance = _allowance(case.intent, clearance.verdict, outside, self._granted)
-        call_id = case.call.tool_call_id
+        call_id, loop = case.call.tool_call_id, asyncio.get_running_loop()
         attempt = Attempt(
             call_id=call_id,
             place=self._place,
             outside=outside,
-            start=lambda request: self._sandboxes.start(request, allowance),
-            progress=lambda stream, text: self._show(CallProgress(call_id, text, stream)),
+            start=lambda request, on_output=None: self._sandboxes.start(request, allowance, on_output),
+            progress=lambda stream, text: loop.call_soon_threadsafe(self._show, CallProgress(call_id, text, stream)),
         )
         return await tool.run(arguments, attempt)
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable
 
-from signoff.gate import Allowance
+from signoff.sandbox.converse import OnOutput
 from signoff.sandbox.outcome import Backend, Cause, Denial, Outcome, Output, Request
+from signoff.sandbox.sessions import Allowance
 
 FINE = Outcome(0, None, False, Output(b"fine\n"), Output(), Backend.NAMESPACES, 1.0)
 WRONG = Outcome(1, None, False, Output(), Output(b"wrong\n"), Backend.NAMESPACES, 1.0)
@@ -40,7 +41,7 @@ class FakeSandboxes:
     def places(self) -> list[str]:
         return ["outside" if allowance.outside else "inside" for _, allowance in self.started]
 
-    async def start(self, request: Request, allowance: Allowance) -> Outcome:
+    async def start(self, request: Request, allowance: Allowance, on_output: OnOutput | None = None) -> Outcome:
         self.outside = allowance.outside
         self.before()
         self.started.append((request, allowance))

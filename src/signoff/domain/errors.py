@@ -97,6 +97,16 @@ class SignoffError(Exception):
         self.hint = hint  # what to do next, one sentence
 
 
+def exit_of(code: str) -> Exit:
+    """The exit status that goes with an error's code; a code nobody knows is a mistake of ours."""
+    kinds: list[type[SignoffError]] = [SignoffError]
+    for kind in kinds:
+        if kind.code == code:
+            return kind.exit
+        kinds += kind.__subclasses__()
+    return Exit.INTERNAL
+
+
 class UsageError(SignoffError):
     code = "usage"
     exit = Exit.USAGE

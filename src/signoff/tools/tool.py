@@ -13,6 +13,7 @@ from signoff.domain.call import Artifacts, Failure
 from signoff.domain.errors import SandboxDenied
 from signoff.domain.intent import Intent, Permission
 from signoff.domain.settings import ApprovalPolicy
+from signoff.sandbox.converse import OnOutput
 from signoff.sandbox.outcome import Outcome, Request
 
 Arguments = TypeVar("Arguments", bound=msgspec.Struct)
@@ -25,14 +26,18 @@ class Place(msgspec.Struct, frozen=True):
     home: str
 
 
+class Start(Protocol):
+    def __call__(self, request: Request, on_output: OnOutput | None = None) -> Awaitable[Outcome]: ...
+
+
 class Attempt(msgspec.Struct, frozen=True):
     """One run of a tool, inside the sandbox or outside it."""
 
     call_id: str
     place: Place
     outside: bool
-    start: Callable[[Request], Awaitable[Outcome]]  # runs a process where this attempt may run it
-    progress: Callable[[str, str], None]  # stream and text, while it runs
+    start: Start  # runs a process where this attempt may run it
+    progress: Callable[[str, str], object]  # stream and text, while it runs; from any thread
 
 
 class Done(msgspec.Struct, frozen=True):

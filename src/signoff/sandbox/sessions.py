@@ -1,0 +1,95 @@
+"""The sandboxes of one run: each opened when it is first needed, kept warm, closed together.
+
+A command that was cleared for more than the others (a repository to write, a root somebody granted, the outside) gets a
+sandbox with exactly that profile, so that nothing is ever widened for whoever comes next.
+"""
+
+import asyncio
+import concurrent.futures
+import contextlib
+import functools
+import threading
+from collections.abc import Mapping
+from typing import Self
+
+import msgspec
+
+from signoff.domain.settings import SandboxMode
+from signoff.sandbox.converse import OnOutput
+from signoff.sandbox.outcome import Outcome, Request, Strength
+from signoff.sandbox.profile import Profile
+from signoff.sandbox.session import Attach, Session
+
+_MOST_AT_ONCE = 16
+
+
+class Allowance(msgspec.Struct, frozen=True):
+    """What one attempt may touch beyond the profile of the run."""
+
+    outside: bool = False
+    git_write: bool = False
+    writable: tuple[str, ...] = ()
+    unmasked: tuple[str, ...] = ()
+
+
+class Sessions:
+    def __init__(
+        self,
+        profile: Profile,
+        environ: Mapping[str, str],
+        *,
+        require: Strength | None = None,
+        attach: Attach | None = None,
+    ) -> None:
+        self._profile = profile
+        self._open = functools.partial(Session, environ=environ, require=require, attach=attach)
+        self._lock = threading.Lock()
+        self._sessions: dict[Profile, Session] = {}
+        self._closing = contextlib.ExitStack()
+        self._threads = concurrent.futures.ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="sandbox")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._threads.shutdown(cancel_futures=True)
+        self._closing.close()
+
+    @property
+    def confined(self) -> bool:
+        return self._profile.confined
+
+    async def start(self, request: Request, allowance: Allowance, on_output: OnOutput | None = None) -> Outcome:
+        """Run one command to its end. Whoever stops waiting stops the command; `on_output` is called in a thread."""
+        stop = threading.Event()
+        loop = asyncio.get_running_loop()
+        running = loop.run_in_executor(self._threads, self._run, request, allowance, on_output, stop)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            stop.set()
+            await asyncio.wait({running})  # bounded: the sandbox kills what does not end by itself
+            raise
+
+    def _run(
+        self, request: Request, allowance: Allowance, on_output: OnOutput | None, stop: threading.Event
+    ) -> Outcome:
+        return self._session(allowed(self._profile, allowance)).run(request, on_output, stop)
+
+    def _session(self, profile: Profile) -> Session:
+        with self._lock:
+            if profile not in self._sessions:
+                self._sessions[profile] = self._closing.enter_context(self._open(profile))
+            return self._sessions[profile]
+
+
+def allowed(profile: Profile, allowance: Allowance) -> Profile:
+    """The profile with what was allowed in addition."""
+    if allowance.outside:
+        return msgspec.structs.replace(profile, mode=SandboxMode.DANGER_FULL_ACCESS)
+    return msgspec.structs.replace(
+        profile,
+        git_write=profile.git_write or allowance.git_write,
+        writable=(*profile.writable, *(root for root in allowance.writable if root not in profile.writable)),
+        unmasked=(*profile.unmasked, *(path for path in allowance.unmasked if path not in profile.unmasked)),
+    )

@@ -1,0 +1,62 @@
+"""Starting a process, as every tool that does so sees it: the key of its approval, and what came of it."""
+
+import os
+from typing import Any
+
+import msgspec
+
+from signoff.domain.call import Artifacts, Failure
+from signoff.domain.errors import ResourceExhausted, SandboxDenied, ToolTimeout
+from signoff.domain.intent import Escalation
+from signoff.sandbox.outcome import Denial, Outcome
+from signoff.tools.tool import Done, Place
+
+
+class CommandKey(msgspec.Struct, frozen=True):
+    """What a yes for the session covers: this command, here, with these permissions."""
+
+    command: tuple[str, ...]
+    cwd: str
+    sandbox_permissions: Escalation
+
+
+def directory(cwd: str | None, place: Place) -> str:
+    """Where a command starts: relative to the workspace."""
+    return os.path.normpath(os.path.join(place.workspace, cwd or ""))
+
+
+def done(command: str, outcome: Outcome) -> Done:
+    return Done(
+        payload=_payload(outcome),
+        failure=_failure(outcome),
+        artifacts=Artifacts(commands_run=(command,)),
+        display=outcome.stdout.text() + outcome.stderr.text(),
+    )
+
+
+def _payload(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "exit_code": outcome.status,
+        "stdout": outcome.stdout.text(),
+        "stderr": outcome.stderr.text(),
+        "truncated": outcome.stdout.truncated or outcome.stderr.truncated,
+        "backend": str(outcome.backend),
+    }
+
+
+def _failure(outcome: Outcome) -> Failure | None:
+    """A command that ends with a status of its own has run: that is a result, not a failure."""
+    if outcome.timed_out:
+        return Failure(ToolTimeout.code, f"stopped after {outcome.duration_ms / 1_000:.1f} s")
+    if outcome.exhausted is not None:
+        return Failure(ResourceExhausted.code, f"the limit of {outcome.exhausted} was reached")
+    if outcome.denial is not None:
+        return Failure(
+            SandboxDenied.code, _denial_text(outcome.denial), {"denial": msgspec.to_builtins(outcome.denial)}
+        )
+    return None
+
+
+def _denial_text(denial: Denial) -> str:
+    what = f"the sandbox stopped a {denial.cause}" + (f" of {denial.target}" if denial.target else "")
+    return f"{what}; it would need: {denial.permission}" if denial.permission else what
