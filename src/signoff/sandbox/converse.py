@@ -2,6 +2,7 @@
 
 import os
 import select
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -107,9 +108,15 @@ class Exchange:
     """The descriptors of one command, and what is known about it so far."""
 
     def __init__(
-        self, zygote: Zygote, limits: Limits, stdin: bytes | int | None, owner: tuple[int, int] | None
+        self,
+        zygote: Zygote,
+        limits: Limits,
+        stdin: bytes | int | None,
+        owner: tuple[int, int] | None,
+        stop: threading.Event | None = None,
     ) -> None:
         self.zygote = zygote
+        self._stop_wanted = stop or threading.Event()
         self.limits = limits
         self.feed = Feed(stdin)
         self.readers: dict[int, tuple[int, Tail]] = {}
@@ -162,7 +169,7 @@ class Exchange:
 
     def _may_go_on(self, now: float) -> bool:
         told = self.timed_out or self.exhausted is not None
-        if now >= self._deadline:
+        if now >= self._deadline or (self._stop_wanted.is_set() and not told):
             if told:
                 return False
             self.timed_out = True

@@ -81,15 +81,17 @@ class Session:
     def strength(self) -> Strength:
         return STRENGTH[self.backend]
 
-    def run(self, request: Request, on_output: OnOutput | None = None) -> Outcome:
-        """Run one command to its end. Raises ChildFailed when it cannot be started, ChildLost when the sandbox dies."""
+    def run(
+        self, request: Request, on_output: OnOutput | None = None, stop: threading.Event | None = None
+    ) -> Outcome:
+        """Run one command to its end; setting `stop` ends it as if its time were up. Raises ChildFailed when it cannot be started, ChildLost when the sandbox dies."""
         _check(request)
         limits = _limits(self._profile.limits, request)
         cwd = os.path.join(self._profile.workspace, request.cwd or "")
         began = time.monotonic()
         with self._zygote() as zygote:
             zygote.refused.clear()
-            exchange = Exchange(zygote, limits, request.stdin, self._ground.owner)
+            exchange = Exchange(zygote, limits, request.stdin, self._ground.owner, stop)
             try:
                 conversation = exchange.converse(cwd, request.argv, on_output)
             finally:
