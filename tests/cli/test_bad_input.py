@@ -21,7 +21,16 @@ from signoff.domain.errors import SignoffError
 from tests.clauses import requirement
 from tests.cli.program import PROGRAM, Ended, signoff
 
-NEEDS_NO_SETTINGS = {"policy init", "redact", "version", "completion", "config path", "config schema", "config trust"}
+NEEDS_NO_SETTINGS = {
+    "audit list",
+    "policy init",
+    "redact",
+    "version",
+    "completion",
+    "config path",
+    "config schema",
+    "config trust",
+}
 """Commands that work whatever the configuration says."""
 
 

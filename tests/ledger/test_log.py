@@ -12,7 +12,7 @@ import pytest
 
 from signoff.domain.errors import LedgerUnwritable, UsageError
 from signoff.domain.settings import Redact
-from signoff.ledger.place import load_key, new_run_id, runs_directory
+from signoff.ledger.place import load_key, new_run_id
 from signoff.ledger.records import Close, Line
 from signoff.ledger.redact import Redactor
 from tests.clauses import requirement
@@ -146,18 +146,6 @@ def test_a_run_id_is_a_uuid_of_version_7_and_sorts_by_time() -> None:
     assert len(set(ids)) == 100
     assert {(name[14], name[19] in "89ab") for name in ids} == {("7", True)}
     assert [name[:13] for name in ids] == sorted(name[:13] for name in ids)
-
-
-@pytest.mark.parametrize(
-    ("environ", "expected"),
-    [
-        ({"HOME": "/home/a"}, "/home/a/.local/state/signoff/runs"),
-        ({"HOME": "/home/a", "XDG_STATE_HOME": "/state"}, "/state/signoff/runs"),
-        ({"HOME": "/home/a", "XDG_STATE_HOME": "relative"}, "/home/a/.local/state/signoff/runs"),
-    ],
-)
-def test_ledgers_live_in_the_state_directory(environ: dict[str, str], expected: str) -> None:
-    assert runs_directory(environ) == expected
 
 
 def test_the_key_of_the_digests_is_made_once_and_private(tmp_path: pathlib.Path) -> None:

@@ -15,7 +15,7 @@ from typing import Self
 
 from signoff.domain.errors import LedgerUnwritable
 from signoff.ledger.chain import Chain
-from signoff.ledger.place import open_new
+from signoff.ledger.place import StrPath, open_new
 from signoff.ledger.prepare import Preparation, Redacts
 from signoff.ledger.records import Close, Decision, Genesis, Record
 from signoff.ledger.redact import Redactor
@@ -104,7 +104,7 @@ class Ledger:
         self._prepare = prepare
         self._disk = disk
         self._clock = clock
-        self._began = clock()[1]
+        self._began = 0
         self._chain = Chain(run_id)
         self._changed = threading.Condition(threading.Lock())
         self._lines: list[bytes] = []
@@ -119,7 +119,7 @@ class Ledger:
     @classmethod
     def create(
         cls,
-        directory: str,
+        directory: StrPath,
         run_id: str,
         genesis: Genesis,
         *,
@@ -175,6 +175,8 @@ class Ledger:
             ticket._open.release()
             return ticket
         ts, now = self._clock()
+        if not self._chain.seq:
+            self._began = now
         line = self._chain.link(data, ts, now - self._began)
         self._lines.append(line)
         self._backlog += len(line)

@@ -6,13 +6,14 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Mapping
 
 from signoff.domain.errors import LedgerUnwritable, UsageError
 
 RUN_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 SUFFIX = ".jsonl"
 KEY_BYTES = 32
+
+StrPath = str | os.PathLike[str]
 
 
 def new_run_id() -> str:
@@ -23,19 +24,7 @@ def new_run_id() -> str:
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
-def state_directory(environ: Mapping[str, str]) -> str:
-    given = environ.get("XDG_STATE_HOME", "")
-    root = (
-        given if os.path.isabs(given) else os.path.join(environ.get("HOME") or os.path.expanduser("~"), ".local/state")
-    )
-    return os.path.join(root, "signoff")
-
-
-def runs_directory(environ: Mapping[str, str]) -> str:
-    return os.path.join(state_directory(environ), "runs")
-
-
-def open_new(directory: str, run_id: str) -> tuple[int, int]:
+def open_new(directory: StrPath, run_id: str) -> tuple[int, int]:
     """Descriptors of a fresh ledger file and of its directory. The file is locked, so that readers see it is in use."""
     if not RUN_ID.fullmatch(run_id):
         raise UsageError(f"{run_id!r} is not a run id")
@@ -53,7 +42,7 @@ def open_new(directory: str, run_id: str) -> tuple[int, int]:
     return file, folder
 
 
-def _private_directory(path: str) -> int:
+def _private_directory(path: StrPath) -> int:
     os.makedirs(path, mode=0o700, exist_ok=True)
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     found = os.fstat(folder)
@@ -65,7 +54,7 @@ def _private_directory(path: str) -> int:
     return folder
 
 
-def load_key(directory: str) -> bytes:
+def load_key(directory: StrPath) -> bytes:
     """The key of this user's argument digests, made on first use. It never enters a ledger."""
     try:
         folder = _private_directory(directory)

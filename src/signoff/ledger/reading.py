@@ -1,0 +1,138 @@
+"""Find ledgers and read them back. A damaged line is shown as what it is; it never hides the ones after it."""
+
+import enum
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from signoff.domain.errors import NotFound, UsageError
+from signoff.ledger.place import SUFFIX
+from signoff.ledger.records import Close, Genesis, Line
+from signoff.ledger.verify import LARGEST_LINE
+
+LAST = "last"
+
+
+class State(enum.StrEnum):
+    RUNNING = "running"
+    FINISHED = "finished"
+    UNFINISHED = "unfinished"  # the writer is gone and left no closing record
+    DAMAGED = "damaged"  # its beginning cannot be read
+
+
+class Damaged(msgspec.Struct, frozen=True):
+    """A line that is no record."""
+
+    line: int
+    text: str
+
+
+class Run(msgspec.Struct, frozen=True):
+    """A ledger at a glance, from its first and last line."""
+
+    run_id: str
+    path: str
+    state: State
+    started: str = ""
+    ended: str = ""
+    records: int = 0
+    exit_code: int | None = None
+    command: tuple[str, ...] = ()
+    workspace: str = ""
+    project_id: str = ""
+    head: str = ""
+
+
+_decode = msgspec.json.Decoder(Line).decode
+
+
+def find(runs: Path, name: str) -> Path:
+    """The ledger meant by a run id, the unique beginning of one, `last`, or a path."""
+    if os.sep in name or name.endswith(SUFFIX):
+        path = Path(name)
+        if not path.is_file():
+            raise NotFound(f"there is no ledger {name}")
+        return path
+    known = names(runs)
+    if name == LAST and known:
+        return runs / (known[-1] + SUFFIX)
+    meant = [run for run in known if run.startswith(name.lower())] if name else []
+    if len(meant) > 1:
+        raise UsageError(f"{name} is the beginning of {len(meant)} run ids", hint="Give more of it.")
+    if not meant:
+        raise NotFound(f"there is no run {name}", hint='"signoff audit list" shows those that are there.')
+    return runs / (meant[0] + SUFFIX)
+
+
+def names(runs: Path) -> list[str]:
+    """The ids of all runs, the oldest first: they sort by time."""
+    try:
+        return sorted(entry.name.removesuffix(SUFFIX) for entry in os.scandir(runs) if entry.name.endswith(SUFFIX))
+    except FileNotFoundError:
+        return []
+
+
+def read(source: BinaryIO, number: int = 0) -> Iterator[Line | Damaged]:
+    """Every whole line from here on. What has no end of line yet is left for the next call."""
+    while raw := source.readline(LARGEST_LINE):
+        if not raw.endswith(b"\n") and len(raw) < LARGEST_LINE:
+            source.seek(-len(raw), os.SEEK_CUR)
+            return
+        number += 1
+        yield _line(raw, number)
+
+
+def _line(raw: bytes, number: int) -> Line | Damaged:
+    try:
+        return _decode(raw)
+    except msgspec.DecodeError:
+        return Damaged(number, raw.decode("utf-8", "replace").rstrip("\n"))
+
+
+def glance(path: Path) -> Run:
+    """What the first and the last whole line tell."""
+    with path.open("rb") as file:
+        first = _line(file.readline(LARGEST_LINE), 1)
+        last = _line(_last_line(file), 0)
+        writing = _is_being_written(file)
+    if isinstance(first, Damaged) or not isinstance(first.what, Genesis):
+        return Run(run_id=path.stem, path=str(path), state=State.DAMAGED)
+    closing = last.what if isinstance(last, Line) and isinstance(last.what, Close) else None
+    return Run(
+        run_id=first.run_id,
+        path=str(path),
+        state=State.FINISHED if closing else State.RUNNING if writing else State.UNFINISHED,
+        started=first.ts,
+        ended=last.ts if isinstance(last, Line) else "",
+        records=last.seq + 1 if isinstance(last, Line) else 0,
+        exit_code=closing.exit_code if closing else None,
+        command=first.what.command,
+        workspace=first.what.workspace,
+        project_id=first.what.project_id,
+        head=last.hash if isinstance(last, Line) else "",
+    )
+
+
+def _last_line(file: BinaryIO) -> bytes:
+    """The last line that has an end, looked for from the end of the file."""
+    end = file.seek(0, os.SEEK_END)
+    window = 4096
+    while True:
+        start = file.seek(max(0, end - window))
+        lines = file.read(end - start).split(b"\n")[:-1]  # what follows the last end of line is not whole
+        if len(lines) > 1 or start == 0 or window > 2 * LARGEST_LINE:
+            return lines[-1] if lines else b""
+        window *= 8
+
+
+def _is_being_written(file: BinaryIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(file, fcntl.LOCK_UN)
+    return False
