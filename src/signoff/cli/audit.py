@@ -34,16 +34,11 @@ def _runs() -> Path:
     return locations.runs(os.environ)
 
 
-class RunArgument(click.ParamType[Path]):
-    """A run id, the beginning of one, `last`, or the path of a ledger."""
-
-    name = "run"
-
-    def convert(self, value: str | Path, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        return value if isinstance(value, Path) else reading.find(_runs(), value)
+def _find(name: str) -> Path:
+    return reading.find(_runs(), name)
 
 
-run_argument = click.argument("run", default=reading.LAST, type=RunArgument(), shell_complete=_complete_run)
+run_argument = click.argument("name", metavar="[RUN]", default=reading.LAST, shell_complete=_complete_run)
 output_option = click.option(
     "-o", "--output", "target", type=click.File("wb"), default="-", help="Write here, not to stdout."
 )
@@ -100,7 +95,7 @@ def list_runs(output: Output, number: int, as_json: bool) -> None:
 @output_option
 @json_option
 @click.pass_obj
-def show(output: Output, run: Path, as_html: bool, target: BinaryIO, as_json: bool) -> None:
+def show(output: Output, name: str, as_html: bool, target: BinaryIO, as_json: bool) -> None:
     """Show a run as a timeline.
 
     \b
@@ -109,6 +104,7 @@ def show(output: Output, run: Path, as_html: bool, target: BinaryIO, as_json: bo
       signoff audit show last --html -o run.html
       signoff audit show 0193 --json
     """
+    run = _find(name)
     lines, glance = _lines(run), reading.glance(run)
     if as_html:
         from signoff.ledger.page import page
@@ -129,7 +125,7 @@ def show(output: Output, run: Path, as_html: bool, target: BinaryIO, as_json: bo
 @click.option("-n", "--number", default=10, show_default=True, help="How many of the last records to begin with.")
 @click.option("--json", "as_json", is_flag=True, help="Print each record as a line of JSON.")
 @click.pass_obj
-def tail(output: Output, run: Path, follow: bool, number: int, as_json: bool) -> None:
+def tail(output: Output, name: str, follow: bool, number: int, as_json: bool) -> None:
     """Show the last records of a run, and those to come.
 
     \b
@@ -137,6 +133,7 @@ def tail(output: Output, run: Path, follow: bool, number: int, as_json: bool) ->
       signoff audit tail -f
       signoff audit tail last -n 50 --json
     """
+    run = _find(name)
     with run.open("rb") as file:
         seen = list(reading.read(file))
         new = seen[-number:] if number > 0 else []
@@ -157,7 +154,7 @@ def tail(output: Output, run: Path, follow: bool, number: int, as_json: bool) ->
 @run_argument
 @json_option
 @click.pass_obj
-def show_stats(output: Output, run: Path, as_json: bool) -> None:
+def show_stats(output: Output, name: str, as_json: bool) -> None:
     """Sum up a run: decisions, rules, tools, errors, files.
 
     \b
@@ -165,7 +162,7 @@ def show_stats(output: Output, run: Path, as_json: bool) -> None:
       signoff audit stats
       signoff audit stats last --json
     """
-    sums = stats(_lines(run))
+    sums = stats(_lines(_find(name)))
     if as_json:
         output.json(sums)
     else:
@@ -195,7 +192,7 @@ def _say_stats(output: Output, sums: Stats) -> None:
 @key_option
 @json_option
 @click.pass_obj
-def check(output: Output, run: Path, anchor: str | None, key: str | None, as_json: bool) -> int:
+def check(output: Output, name: str, anchor: str | None, key: str | None, as_json: bool) -> int:
     """Check that a ledger is as it was written; name the first record that is not.
 
     \b
@@ -208,8 +205,8 @@ def check(output: Output, run: Path, anchor: str | None, key: str | None, as_jso
       signoff audit verify last --anchor /mnt/elsewhere/heads.jsonl
       signoff audit verify run.jsonl --key auditor.pub
     """
-    heads = _known_heads(run, anchor, key)
-    report = _report(run, heads)
+    run = _find(name)
+    report = _report(run, _known_heads(run, anchor, key))
     finding = report.finding
     if as_json:
         output.json(
@@ -230,7 +227,7 @@ def check(output: Output, run: Path, anchor: str | None, key: str | None, as_jso
 @run_argument
 @click.option("--format", "form", type=click.Choice(["jsonl", "otlp"]), default="jsonl", show_default=True)
 @output_option
-def export(run: Path, form: str, target: BinaryIO) -> None:
+def export(name: str, form: str, target: BinaryIO) -> None:
     """Give a ledger to another program: its lines as they are, or a trace in OTLP/JSON.
 
     \b
@@ -238,6 +235,7 @@ def export(run: Path, form: str, target: BinaryIO) -> None:
       signoff audit export last > run.jsonl
       signoff audit export last --format otlp -o trace.json
     """
+    run = _find(name)
     if form == "otlp":
         from signoff.ledger.otlp import trace
 
@@ -254,7 +252,7 @@ def export(run: Path, form: str, target: BinaryIO) -> None:
 @click.option("--anchor", type=click.Path(dir_okay=False), help="Append the head to this file.")
 @json_option
 @click.pass_obj
-def sign(output: Output, run: Path, key: str | None, anchor: str | None, as_json: bool) -> None:
+def sign(output: Output, name: str, key: str | None, anchor: str | None, as_json: bool) -> None:
     """Vouch for the head of a ledger: sign it, keep it elsewhere, or both.
 
     A signature without --anchor is kept beside the ledger, in RUN.jsonl.sig. Keep anchors where the agent cannot write.
@@ -266,6 +264,7 @@ def sign(output: Output, run: Path, key: str | None, anchor: str | None, as_json
     """
     if key is None and anchor is None:
         raise UsageError("give a --key to sign with, an --anchor to keep the head in, or both")
+    run = _find(name)
     report = _report(run)
     if report.finding is not None and report.finding.flaw is not Flaw.UNFINISHED:
         raise report.finding.flaw.error(f"{run}:{report.finding.line}: {report.finding.message}")
