@@ -70,7 +70,7 @@ class Findings:
             self.not_plain("a program name that only the shell knows")
             known = words[0].value
             name = base_name(known) if known else name
-        if any(type(word) is Dynamic for word in words[1:]):
+        if not segment.literal and any(type(word) is Dynamic for word in words[1:]):
             self._admit(name, words)
         started = unwrap.unwrap(words, name, segment.stdin) if name in SPECIAL or name.startswith("ld") else None
         self._record(segment, depth, started)
@@ -86,7 +86,9 @@ class Findings:
         return started
 
     def _record(self, segment: Segment, depth: int, started: "unwrap.Unwrapped | None") -> None:
-        words = tuple(None if type(word) is Dynamic and word.value is None else seen(word) for word in segment.words)
+        words: tuple[str | None, ...] = tuple(segment.words)
+        if not segment.literal:
+            words = tuple(word.value if isinstance(word, Dynamic) else word for word in segment.words)
         moved = None if self.directories == (self.cwd,) else self.directories[0]
         inner, transparent = (None, False) if started is None else (started.inner, started.transparent)
         self.aspects.append(Command(words, segment.text, True, depth, inner, transparent, moved))

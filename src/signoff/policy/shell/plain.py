@@ -7,20 +7,24 @@ tokens for something that was not looked at. What is refused may be fine, but it
 import re
 
 from signoff.policy.shell.segments import Join, Segment
-from signoff.policy.shell.words import Dialect, Refused, read_word
+from signoff.policy.shell.words import Dialect, Dynamic, Refused, read_word
 
+_BLANK = r"(?:[ \t]|\\\n(?!\#))"
+_END = r"(?=[ \t\n;|&]|\Z)"
 _TOKEN = re.compile(
-    r"""(?P<blank>(?:[ \t]|\\\n(?!\#))+)
-      | (?P<word>[A-Za-z0-9_./:=@%+,-]+(?=[ \t\n;|&]|\Z))
-      | '(?P<single>[^']*)'(?=[ \t\n;|&]|\Z)
-      | "(?P<double>[^"\\$`]*)"(?=[ \t\n;|&]|\Z)
+    rf"""{_BLANK}*(?:
+        (?P<word>[A-Za-z0-9_./:=@%+,-]+{_END})
+      | '(?P<single>[^']*)'{_END}
+      | "(?P<double>[^"\\$`]*)"{_END}
       | (?P<operator>&&(?!&)|\|\||\|&|\|(?!\|)|;(?![;&])|\n)
       | (?P<comment>\#[^\n]*)
-      | (?P<free>(?:[0-9]?(?:>&|<&)[ \t]*(?:[0-9]|-)|(?:[0-9]?|&)>>?[ \t]*/dev/null)(?=[ \t\n;|&]|\Z))
-      | [0]?<[ \t]*(?P<read>[A-Za-z0-9_.][A-Za-z0-9_./:=@%+,-]*|/[A-Za-z0-9_./:=@%+,-]*)(?=[ \t\n;|&]|\Z)
-    """,
+      | (?P<free>(?:[0-9]?(?:>&|<&)[ \t]*(?:[0-9]|-)|(?:[0-9]?|&)>>?[ \t]*/dev/null){_END})
+      | (?P<redirect>(?:0?<|(?:[0-9]?|&)>[>|]?)[ \t]*(?=[^\s<>&|;()\#]))
+      | (?P<end>\Z)
+    )""",
     re.VERBOSE,
 )
+_BLANKS = re.compile(f"{_BLANK}*")
 _JOINS = {"&&": Join.AND, "||": Join.OR, "|": Join.PIPE, "|&": Join.PIPE}
 RESERVED = frozenset(
     "! [[ ]] { } case coproc do done elif else esac fi for function if in select then until while time".split()
@@ -42,9 +46,9 @@ def read_plain(script: str, home: str, dialect: Dialect = Dialect.BASH) -> list[
             reader.take(match)
             position = match.end()
         else:
-            word, end = read_word(script, position, home, dialect)
-            reader.word(word, position, end)
-            position = end
+            start = _BLANKS.match(script, position).end()  # type: ignore[union-attr]
+            word, position = read_word(script, start, home, dialect)
+            reader.word(word, start, position)
     return reader.finish()
 
 
@@ -54,47 +58,57 @@ class _Script:
         self.segments: list[Segment] = []
         self.words: list[str] = []
         self.reads: list[str] = []
+        self.writes: list[str] = []
+        self.target: list[str] | None = None  # where the next word goes, behind a redirection
         self.join = Join.START
         self.start = 0
         self.end = 0
         self.redirected = False
+        self.literal = True
         self.touching = -1  # where the last word or redirection ended: the next token may not touch it
 
     def take(self, match: re.Match[str]) -> None:
         group = match.lastgroup
-        if group == "blank":
+        if group == "word":
+            self.word(match[group], match.start(group), match.end())
+        elif group == "operator":
+            self.operator(match[group])
+        elif group == "end":
             return
-        if group == "operator":
-            self.operator(match.group(group))
-            return
-        if match.start() == self.touching:
+        elif group == "single" or group == "double":
+            self.word(match[group], match.start(group) - 1, match.end())
+        elif match.start(group or 0) == self.touching:
             raise Refused("two tokens without a blank between them")
-        if group == "comment":
-            return
-        if group in ("word", "single", "double"):
-            self.word(match.group(group), match.start(), match.end())
-        else:
-            self.redirection(match, group)
+        elif group != "comment":
+            self.redirection(match, match[group or 0], group == "redirect")
 
     def word(self, word: str, start: int, end: int) -> None:
-        if start in (end, self.touching):
+        if start == end or (start == self.touching and self.target is None):
             raise Refused(f"`{self.script[start : start + 2]}` is no part of a simple command")
         if self.dialect is Dialect.ZSH and word[:1] == "=":
             raise Refused("a word that zsh expands")
-        if not self.words:
-            self.start = start
-        self.words.append(word)
+        if self.target is not None:
+            self.target.append(word)
+            self.target = None
+        else:
+            if not self.words:
+                self.start = start
+            if type(word) is Dynamic:
+                self.literal = False
+            self.words.append(word)
         self.end = self.touching = end
 
-    def redirection(self, match: re.Match[str], group: str | None) -> None:
-        if self.dialect is not Dialect.BASH and "&>" in match.group():
+    def redirection(self, match: re.Match[str], operator: str, has_target: bool) -> None:
+        if self.dialect is not Dialect.BASH and "&>" in operator:
             raise Refused("a redirection that other shells read differently")
-        if group == "read":
-            self.reads.append(match.group("read"))
+        if has_target:
+            self.target = self.reads if "<" in operator else self.writes
         self.redirected = True
         self.end = self.touching = match.end()
 
     def operator(self, operator: str) -> None:
+        if self.target is not None:
+            raise Refused("a redirection without its file")
         if self.words:
             self.close()
         elif operator != "\n" or self.redirected:
@@ -114,11 +128,15 @@ class _Script:
             raise Refused("an assignment")
         fed = self.join is Join.PIPE or bool(self.reads)
         text = self.script[self.start : self.end]
-        self.segments.append(Segment(self.words, text, self.join, self.reads, fed=fed))
-        self.words, self.reads = [], []
-        self.join, self.redirected = Join.START, False
+        self.segments.append(
+            Segment(self.words, text, self.join, self.reads, self.writes, fed=fed, literal=self.literal)
+        )
+        self.words, self.reads, self.writes = [], [], []
+        self.join, self.redirected, self.literal = Join.START, False, True
 
     def finish(self) -> list[Segment]:
+        if self.target is not None:
+            raise Refused("a redirection without its file")
         if self.words:
             self.close()
         elif self.join is not Join.START or self.redirected:

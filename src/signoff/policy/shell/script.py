@@ -46,7 +46,7 @@ def read_script(script: str, *, cwd: str, home: str, dialect: Dialect = Dialect.
     if base_name(match[1]) not in SPECIAL:
         return Reading(True, (Command(tuple(script.split()), script),))
     findings = Findings(cwd, home)
-    follow_segment(findings, Segment(script.split(), script), 0)
+    follow_segment(findings, Segment(script.split(), script, literal=True), 0)
     return finished(findings)
 
 

@@ -22,3 +22,4 @@ class Segment(msgspec.Struct):
     writes: list[str] = []  # targets of `>` and its relatives that are neither /dev/null nor a descriptor
     stdin: str | None = None  # text given by a here-document or here-string, if it is literal
     fed: bool = False  # its input is a pipe, a file or a here-document
+    literal: bool = False  # no word is known to be dynamic

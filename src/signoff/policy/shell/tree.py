@@ -24,6 +24,7 @@ _ARGUMENTS = frozenset(
     "word number string raw_string concatenation ansi_c_string translated_string simple_expansion expansion arithmetic_expansion "
     "command_substitution process_substitution brace_expression regex extglob_pattern test_operator { }".split()
 )  # fmt: skip
+_LITERAL = re.compile(r"[A-Za-z0-9_./:=@%+,-]+")
 _WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 _OPERATORS = _WRITES | {"<", "<&", "<&-", ">&-"}
 _DESCRIPTOR = re.compile(r"[0-9]+-?|-")
@@ -155,6 +156,8 @@ class _Tree:
 
     def word(self, start: int, end: int) -> str:
         text = self.source[start:end].decode("utf-8", "surrogatepass")
+        if _LITERAL.fullmatch(text):
+            return text
         try:
             word, read = read_word(text, 0, self.findings.home, Dialect.BASH)
         except Refused:

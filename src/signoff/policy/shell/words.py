@@ -110,10 +110,9 @@ class _Reader:
     def __init__(self, source: str, start: int, home: str, dialect: Dialect) -> None:
         self.source, self.start, self.home, self.dialect = source, start, home, dialect
         self.value: list[str] = []
-        self.pattern: list[str] = []
+        self.wild: dict[int, str] = {}  # which pieces of the value are patterns
         self.lead: str | None = None
         self.kind: Kind | None = None
-        self.known = True
 
     def take(self, match: re.Match[str]) -> None:
         group = match.lastgroup
@@ -143,7 +142,6 @@ class _Reader:
 
     def literal(self, text: str) -> None:
         self.value.append(text)
-        self.pattern.append(_GLOB_MARKS.sub(r"\\\1", text))
 
     def unknown(self, kind: Kind, pattern: str, value: str | None = None) -> None:
         if self.lead is None:
@@ -153,10 +151,8 @@ class _Reader:
         elif self.kind is not kind and kind is not Kind.HOME:
             self.kind = Kind.UNKNOWN
         if value is None:
-            self.known = False
-            self.pattern.append(pattern)
-        else:
-            self.literal(value)
+            self.wild[len(self.value)] = pattern
+        self.value.append(value or "")
 
     def double(self, text: str) -> None:
         position = 0
@@ -189,8 +185,9 @@ class _Reader:
         raw = self.source[self.start : end]
         if raw == "[":
             return raw  # the name of a program; a pattern needs its other half
-        value = "".join(self.value) if self.known else None
-        return Dynamic.of(self.kind, raw, self.lead or "", "".join(self.pattern), value)
+        value = None if self.wild else "".join(self.value)
+        pattern = (self.wild.get(index) or _GLOB_MARKS.sub(r"\\\1", text) for index, text in enumerate(self.value))
+        return Dynamic.of(self.kind, raw, self.lead or "", "".join(pattern), value)
 
 
 def decode_ansi(text: str) -> str:
