@@ -81,9 +81,7 @@ class Session:
     def strength(self) -> Strength:
         return STRENGTH[self.backend]
 
-    def run(
-        self, request: Request, on_output: OnOutput | None = None, stop: threading.Event | None = None
-    ) -> Outcome:
+    def run(self, request: Request, on_output: OnOutput | None = None, stop: threading.Event | None = None) -> Outcome:
         """Run one command to its end; setting `stop` ends it as if its time were up. Raises ChildFailed when it cannot be started, ChildLost when the sandbox dies."""
         _check(request)
         limits = _limits(self._profile.limits, request)
