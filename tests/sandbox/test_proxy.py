@@ -228,6 +228,8 @@ def test_a_second_request_on_the_same_connection_goes_nowhere(origin: int) -> No
         b"POST http://a.example/ HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6",
         b"POST http://a.example/ HTTP/1.1\r\nContent-Length: +5",
         b"POST http://a.example/ HTTP/1.1\r\nTransfer-Encoding: gzip, chunked",
+        b"GET http://a.example/\nX HTTP/1.1",
+        b"G(T http://a.example/ HTTP/1.1",
         b"GET http://a.example/ HTTP/1.1\r\nX : y",
         b"GET http://a.example/ HTTP/1.1\r\n folded",
         b"GET http://a.example/ HTTP/1.1\r\nX: a\nb",
@@ -246,9 +248,9 @@ def test_what_is_ambiguous_or_no_proxy_request_is_refused(head: bytes) -> None:
         (b"CONNECT Example.ORG.:443 HTTP/1.1", Tunnel("example.org", 443)),
         (b"CONNECT [2001:DB8::1]:443 HTTP/1.1", Tunnel("2001:db8::1", 443)),
         (
-            b"GET http://example.org?q=1 HTTP/1.0\r\nHost: evil.example\r\nX: y\r\nProxy-Connection: keep-alive",
+            b"GET HTTP://example.org?q=1/2 HTTP/1.0\r\nHost: evil.example\r\nX: y\r\nProxy-Connection: keep-alive",
             Forward(
-                "example.org", 80, b"GET /?q=1 HTTP/1.1\r\nHost: example.org\r\nX: y\r\nConnection: close\r\n\r\n", 0
+                "example.org", 80, b"GET /?q=1/2 HTTP/1.1\r\nHost: example.org\r\nX: y\r\nConnection: close\r\n\r\n", 0
             ),
         ),
     ],

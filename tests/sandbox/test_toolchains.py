@@ -105,12 +105,31 @@ def test_a_link_that_leads_to_home_or_into_the_system_opens_nothing() -> None:
     assert paths({"JAVA_HOME": "/var/jdk"}, look) == []
 
 
+CONFIG = "home = /data/python/3.12/bin\ninclude-system-site-packages = false\nversion = 3.12.1\n"
+
+
 def test_the_interpreter_behind_the_workspaces_virtual_environment_is_readable() -> None:
-    config = "home = /data/python/3.12/bin\ninclude-system-site-packages = false\n"
-    look = Listing(
-        "/data/python/3.12/bin/python", "/data/python/3.12/lib/os.py", files={"/ws/app/.venv/pyvenv.cfg": config}
-    )
+    look = Listing("/data/python/3.12/bin/python", "/data/python/3.12/lib/python3.12/os.py", "/data/python/3.12/secret")
+    look.files["/ws/app/.venv/pyvenv.cfg"] = CONFIG
+    look.paths.add("/ws/app/.venv/pyvenv.cfg")
     assert paths({}, look, workspace="/ws/app") == ["/data/python/3.12/bin", "/data/python/3.12/lib"]
+
+
+def test_a_planted_virtual_environment_opens_nothing_where_no_python_is_installed() -> None:
+    look = Listing("/srv/secrets/share/x", "/srv/secrets/lib/x", f"{HOME}/lib/python3.12/os.py", f"{HOME}/share/x")
+    for home in ("/srv/secrets/bin", f"{HOME}/bin", "/bin", "", "../../bin"):
+        look.files["/ws/app/.venv/pyvenv.cfg"] = f"home = {home}\nversion = 3.12\n"
+        look.paths.add("/ws/app/.venv/pyvenv.cfg")
+        assert paths({}, look, workspace="/ws/app") == []
+
+
+@pytest.mark.parametrize("variable", ["PATH", "VIRTUAL_ENV", "CARGO_HOME", "GOPATH"])
+def test_a_link_planted_where_commands_can_write_opens_nothing(variable: str) -> None:
+    links = {"/ws/app/tools": "/home/eve/private", "/data/out/tools": "/home/eve/private"}
+    look = Listing("/home/eve/private/bin/x", "/home/eve/private/credentials", links=links)
+    for place in links:
+        value = f"{place}/bin" if variable == "PATH" else place
+        assert plan({"HOME": HOME, variable: value}, look, workspace="/ws/app", writable=("/data/out",)) == ()
 
 
 def test_the_real_machine_answers(tmp_path: pathlib.Path) -> None:
@@ -123,4 +142,5 @@ def test_the_real_machine_answers(tmp_path: pathlib.Path) -> None:
         Toolchain("nvm", f"{home}/.nvm", f"{home}/.nvm"),
         Toolchain("cargo", f"{home}/.cargo", f"{home}/real-cargo", (f"{home}/.cargo/credentials.toml",)),
     )
-    assert Machine().lines(str(tmp_path / "absent")) == []
+    os.mkfifo(tmp_path / "pipe")
+    assert [Machine().lines(str(tmp_path / name)) for name in ("absent", "pipe", ".nvm")] == [[], [], []]

@@ -11,6 +11,8 @@ HEAD_LIMIT = 65_536
 
 _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_REQUEST = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP/1\.[01]")
+_ADDRESS = re.compile(rb"http://([^/?#]+)([/?][^#]*|)", re.I)
 _NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _NOT_PASSED_ON = frozenset(
@@ -37,25 +39,20 @@ class Forward(msgspec.Struct, frozen=True):
 def parse(head: bytes) -> Tunnel | Forward:
     """`head` is everything up to and including the empty line."""
     lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
-    words = lines[0].split(b" ")
-    if len(words) != 3 or not _TOKEN.fullmatch(words[0]) or words[2] not in (b"HTTP/1.1", b"HTTP/1.0"):
+    asked = _REQUEST.fullmatch(lines[0])
+    if asked is None:
         raise ParseError("this is not a request to a proxy")
+    method, target = asked.groups()
     headers = [_header(line) for line in lines[1:]]
-    if words[0] == b"CONNECT":
-        return Tunnel(*authority(_text(words[1]), None))
-    scheme, _, rest = words[1].partition(b"://")
-    if scheme.lower() != b"http":
+    if method == b"CONNECT":
+        return Tunnel(*authority(target.decode("ascii"), None))
+    address = _ADDRESS.fullmatch(target)
+    if address is None:
         raise ParseError("only http:// addresses are passed on; anything else needs CONNECT")
-    place, slash, path = rest.partition(b"/")
-    if not slash:
-        place, question, query = place.partition(b"?")
-        path = question + query
-    host, port = authority(_text(place), 80)
-    kept = [f"Host: {_text(place)}".encode()] + [
-        b": ".join(pair) for pair in headers if pair[0].lower() not in _NOT_PASSED_ON
-    ]
-    request = b" ".join((words[0], b"/" + path, b"HTTP/1.1"))
-    return Forward(host, port, b"\r\n".join([request, *kept, b"Connection: close", b"", b""]), _length(headers))
+    place, path = address[1].decode("ascii"), address[2].removeprefix(b"/")
+    kept = [b": ".join(pair) for pair in headers if pair[0].lower() not in _NOT_PASSED_ON]
+    passed_on = [b"%s /%s HTTP/1.1" % (method, path), f"Host: {place}".encode(), *kept, b"Connection: close", b"", b""]
+    return Forward(*authority(place, 80), b"\r\n".join(passed_on), _length(headers))
 
 
 def authority(text: str, default_port: int | None) -> tuple[str, int]:
@@ -100,10 +97,3 @@ def _length(headers: list[tuple[bytes, bytes]]) -> int | None:
     if len(lengths) > 1 or (lengths and not re.fullmatch(rb"[0-9]{1,15}", lengths[0])):
         raise ParseError("where the body ends is ambiguous")
     return int(lengths[0]) if lengths else 0
-
-
-def _text(data: bytes) -> str:
-    try:
-        return data.decode("ascii")
-    except UnicodeDecodeError as error:
-        raise ParseError("the address is not ASCII") from error

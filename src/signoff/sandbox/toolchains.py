@@ -5,6 +5,8 @@ a toolchain or because PATH leads there; the credential files inside are named s
 """
 
 import os
+import re
+import stat
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
@@ -107,20 +109,32 @@ class Machine:
 
     def lines(self, path: str) -> list[str]:
         try:
-            with open(path, encoding="utf-8", errors="replace") as file:
-                return file.read(65_536).splitlines()
+            with open(path, "rb", opener=_without_waiting) as file:
+                regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+                return file.read(65_536).decode("utf-8", "replace").splitlines() if regular else []
         except OSError:
             return []
 
 
-def plan(environ: Mapping[str, str], look: Look, *, workspace: str | None = None) -> tuple[Toolchain, ...]:
-    """Every toolchain found, none inside another or inside the workspace, none that opens HOME, another home or the root."""
+def _without_waiting(path: str, flags: int) -> int:
+    """A pipe planted in a workspace must not hold us up."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+
+
+def plan(
+    environ: Mapping[str, str], look: Look, *, workspace: str | None = None, writable: tuple[str, ...] = ()
+) -> tuple[Toolchain, ...]:
+    """Every toolchain found, none inside another, none that opens HOME, another home or the root.
+
+    What lies in the workspace or another root that commands can change opens nothing: a command could put a link there
+    and find what it leads to opened the next time.
+    """
     home = environ.get("HOME", "")
-    already = (*SYSTEM, workspace) if workspace else SYSTEM
+    changeable = (workspace, *writable) if workspace else writable
     found: dict[str, Toolchain] = {}
     for name, path, secrets in _candidates(environ, home, look, workspace):
-        real = look.real(path)
-        if real is None or path in found or _too_wide(path, home) or _too_wide(real, home) or _within(real, already):
+        real = None if path in found or _within(path, changeable) else look.real(path)
+        if real is None or _too_wide(path, home) or _too_wide(real, home) or _within(real, (*SYSTEM, *changeable)):
             continue
         masked = tuple(f"{path}/{secret}" for secret in secrets if look.real(f"{path}/{secret}"))
         found[path] = Toolchain(name, path, real, masked)
@@ -137,11 +151,12 @@ def _candidates(
     for entry in environ.get("PATH", "").split(":"):
         if entry.startswith("/"):
             yield from _from_path(os.path.normpath(entry), home)
-    environments = [environ.get("VIRTUAL_ENV", ""), environ.get("CONDA_PREFIX", "")]
-    environments += [f"{workspace}/.venv", f"{workspace}/venv"] if workspace else []
-    for place in environments:
-        if place.startswith("/"):
-            yield from _virtual_environment(os.path.normpath(place), look)
+    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        if (place := environ.get(variable, "")).startswith("/"):
+            yield "virtual environment", os.path.normpath(place), ()
+            yield from _interpreter(place, home, look)
+    for name in (".venv", "venv") if workspace else ():
+        yield from _interpreter(f"{workspace}/{name}", home, look)
 
 
 def _from_path(entry: str, home: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
@@ -160,14 +175,16 @@ def _from_path(entry: str, home: str) -> Iterator[tuple[str, str, tuple[str, ...
         yield "found in PATH", entry, ()
 
 
-def _virtual_environment(place: str, look: Look) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """A virtual environment and the interpreter it was made from, which is often nowhere on PATH."""
-    settings = dict(line.partition("=")[::2] for line in look.lines(f"{place}/pyvenv.cfg"))
-    if settings or look.real(f"{place}/conda-meta"):
-        yield "virtual environment", place, ()
-    base = next((value.strip() for key, value in settings.items() if key.strip() == "home"), "")
-    if base.startswith("/"):
-        prefix = os.path.dirname(os.path.normpath(base))
+def _interpreter(environment: str, home: str, look: Look) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """What a virtual environment was made from, which is often nowhere on PATH. Commands can write such a file, so its
+    word is not enough: only where a Python really is installed anything is opened."""
+    lines = [line.partition("=") for line in look.lines(f"{environment}/pyvenv.cfg")]
+    settings = {key.strip(): value.strip() for key, _, value in lines}
+    version = re.match(r"[0-9]+\.[0-9]+", settings.get("version", settings.get("version_info", "")))
+    prefix = os.path.dirname(os.path.normpath(settings.get("home", "")))
+    if version is None or not prefix.startswith("/") or _too_wide(prefix, home):
+        return
+    if look.real(f"{prefix}/lib/python{version[0]}/os.py"):
         for part in _PREFIX_PARTS:
             yield "interpreter of a virtual environment", f"{prefix}/{part}", ()
 
