@@ -1,5 +1,7 @@
 """What the redactor promises whoever holds it."""
 
+import base64
+import hashlib
 import json
 
 import pytest
@@ -112,6 +114,30 @@ def test_what_is_no_secret_stays(text: str) -> None:
     assert plain(text) == text
 
 
+def test_a_file_of_look_alikes_stays_as_it_is() -> None:
+    """Hashes, ids and data, made by rule so that there are many of each and none is anybody's."""
+    lines = []
+    for number in range(400):
+        digest = hashlib.sha512(str(number).encode()).digest()
+        hexadecimal, data = digest.hex(), base64.b64encode(digest).decode()
+        lines += [
+            f"{hexadecimal[:40]} refs/heads/branch-{number}",
+            f"    --hash=sha256:{hexadecimal[:64]}",
+            f"package/module_{number}.py,sha256={data[:43]},{number}",
+            f'"resolved": "https://registry.example/p-{number}.tgz", "integrity": "sha512-{data}"',
+            f"example.org/m/v{number} v1.{number}.0/go.mod h1:{data[:43]}=",
+            f"trace_id={hexadecimal[:32]} span_id={hexadecimal[32:48]} status=200",
+            f"Fetched layer sha256:{hexadecimal[:64]} in {number} ms",
+            f"pod/web-{hexadecimal[:10]}-{hexadecimal[10:15]} started",
+            f'<img src="data:image/png;base64,{data}">',
+            f"{data[:76]}",
+            f"session {hexadecimal[:8]}-{hexadecimal[8:12]}-4{hexadecimal[13:16]}-a{hexadecimal[17:20]}-{hexadecimal[20:32]}",
+            f"tool call toolu_{data[:24].translate(str.maketrans('+/', 'xy'))} took {number} ms",
+        ]
+    touched = [line for line in lines if plain(line) != line]
+    assert len(touched) <= len(lines) // 1000, touched
+
+
 def test_a_manifest_of_secrets_loses_every_value() -> None:
     text = "kind: Secret\nmetadata:\n  name: db\ndata:\n  user: YWRtaW4=\n  .cfg: |\n    eyJhIjoiYiJ9YWJjZA==\n---\nuser: YWRtaW4="
     masked = "kind: Secret\nmetadata:\n  name: db\ndata:\n  user: REDACTED_manifest\n  .cfg: |\n    REDACTED_manifest\n---\nuser: YWRtaW4="
@@ -137,7 +163,7 @@ def test_no_kind_promises_a_secret_to_a_second_pass(kind: str) -> None:
 def test_a_value_keeps_its_structure() -> None:
     redactor = Redactor(Redact.BASIC, reversible=False)
     value = {
-        "command": ["login", "--password", "hunter2!x"],
+        "command": ["login", "--password", "hunter2!x", "-u", "bob:hunter2!x"],
         "headers": [{"name": "Authorization", "value": "Bearer x9Kq2mZr8Lw0pTb5"}],
         "environment": {"API_TOKEN": "k1d6amt6rip1ifh96", "LANG": "C"},
         TOKEN: None,
@@ -145,7 +171,7 @@ def test_a_value_keeps_its_structure() -> None:
         "nested": json.dumps({"secret": "x9Kq2mZr8Lw0"}),
     }
     assert redactor.value(value) == {
-        "command": ["login", "--password", "REDACTED_assigned"],
+        "command": ["login", "--password", "REDACTED_assigned", "-u", "bob:REDACTED_assigned"],
         "headers": [{"name": "Authorization", "value": "Bearer REDACTED_assigned"}],
         "environment": {"API_TOKEN": "REDACTED_assigned", "LANG": "C"},
         "REDACTED_github": None,

@@ -36,7 +36,7 @@ KEYWORDS = {
 _REST = r"(?:\w|[.-](?=\w)){0,40}+"
 _TYPE = r"(?:[ \t]{0,4}:?[ \t]{0,4}(?:string|str|char|text|&'?\w{0,10}[ ]?str|optional\[str\]|\[\]byte|std::string))?"
 _CLOSE = r"(?:\[\w{0,8}\])?\\{0,3}[\"'`]?[\])]?"
-_OPERATOR = r"[ \t]{0,12}(?P<operator>:::=|::=|:=|\?=|\.=|\+=|===?|!==?|=>|->|<-|=|:|,|>|\()[ \t]{0,12}(?:@|[bruf]{1,2}(?=[\"']))?"
+_OPERATOR = r"[ \t]{0,12}(?P<operator>:::=|::=|:=|\?=|\.=|\+=|===?|!==?|=>|->|<-|=|:(?!:)|,|>|\()[ \t]{0,12}(?:@|[bruf]{1,2}(?=[\"']))?"
 _WAYS = (
     _TYPE + _CLOSE + _TYPE + _OPERATOR,
     _CLOSE + r"[ \t]{1,4}(?P<juxtaposed>(?=[\"']))",  # password "…"

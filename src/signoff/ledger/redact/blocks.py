@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from signoff.ledger.redact.mask import Span, holds_mask
 from signoff.ledger.redact.pattern import pattern
 
-_BEGIN = pattern(r"-----BEGIN[ A-Z0-9]{0,40} PRIVATE KEY(?: BLOCK)?-----(?P<tail>[\"',;+ \t\\nr]{0,12})\r?$")
+_BEGIN = pattern(
+    r"-----BEGIN[ A-Z0-9]{0,40} PRIVATE KEY(?: BLOCK)?-----[\"',;+ \t\\nr]{0,12}\r?$|^Private-Lines: \d+\r?$"
+)
 _END = pattern(r"-----END[ A-Z0-9]{0,40} PRIVATE KEY(?: BLOCK)?-----")
 _BODY = pattern(r"[ \t#*>\"'|-]*+(?://)?[ \t]*+(?P<body>[A-Za-z0-9+/=]++)(?:\\[nr]|[\"',;+ \t\\])*+\r?$")
 _HEADER = pattern(r"[ \t#*/]*+(?:[A-Z][\w-]{2,40}: .*)?\r?$")
@@ -21,7 +23,7 @@ _MANIFEST = pattern(r"[ \t]*[\"']?kind[\"']?:[ \t]*[\"']?Secret[\"']?,?[ \t]*\r?
 _SECTION = pattern(r"[ \t]*[\"']?(?P<name>[\w.-]+)[\"']?:[ \t]*\{?[ \t]*\r?$")
 _ENTRY = pattern(r"[ \t]+[\"']?[\w.-]+[\"']?:[ \t]*[\"']?(?P<value>[A-Za-z0-9+/=_.!@%^*-]{4,})[\"']?,?[ \t]*\r?$")
 _FOLDED = pattern(r"[ \t]+(?P<value>[A-Za-z0-9+/=]{8,})[ \t]*\r?$")
-_MARKS = (" PRIVATE KEY", "Secret")
+_MARKS = (" PRIVATE KEY", "Secret", "Private-Lines: ")
 _LONGEST_KEY = 400  # lines
 _LONGEST_LINE = 4096
 

@@ -12,30 +12,17 @@ _HARMLESS = pattern(
 )
 _HINT = pattern(r"api|key|token|secret|auth|access|client|credential|passw|login")
 _NAMED = pattern(r"(?P<name>[\w.-]{2,60})[\"'\])]{0,3}[ \t]{0,4}(?:=>|:=|=|:)[ \t]{0,4}[\"'`]$")
+_STATED = pattern(r"^[ \t]*[A-Za-z][\w.-]{2,40}(?:: |=)$")  # name: value, and nothing else on the line
+_LINE_END = pattern(r"[ \t]*\r?(?:\n|$)")
 _OWN_IDS = (
     "call_", "toolu_", "msg_", "chatcmpl-", "resp_", "req_", "run_", "thread_", "file-", "evt_", "cus_", "i-0", "Qm", "h1:",
     "sha", "pk_", "arn:", "vpc-", "subnet-", "sg-", "ami-", "vol-", "snap-", "AAAA", "asst_", "step_", "pi_", "sub_", "prod_", "price_",
 )  # fmt: skip
-_NAMES_OF_HASHES = frozenset(
-    [
-        "id",
-        "ids",
-        "hash",
-        "sha",
-        "digest",
-        "checksum",
-        "etag",
-        "commit",
-        "revision",
-        "nonce",
-        "uuid",
-        "guid",
-        "cursor",
-        "signature",
-        "sri",
-        "integrity",
-    ]
-)
+_HASH_NAMES = "id ids hash sha digest checksum etag commit revision nonce uuid guid cursor signature sri integrity"
+_NAMES_OF_HASHES = frozenset(_HASH_NAMES.split())
+_JOINTS = ("+", "/", ".", "@", "#", "%", "&", "\\", "(")  # the run goes on, or is part of an address
+_OPENED = pattern(r"[ =,\[][\"']$")
+_MIXED = pattern(r"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])[\w-]+={0,2}$")
 _LONGEST = 200
 _SPLIT = pattern(r"[\w+/-]{20,}(?:={1,2})?")
 
@@ -60,33 +47,25 @@ def _is_noise(value: str) -> bool:
 
 
 def _is_unexplained(text: str, start: int, end: int) -> bool:
-    line = text.rfind("\n", max(0, start - 200), start) + 1 or max(0, start - 200)
-    before = text[max(line, start - 80) : start]
-    if text[start - 1 : start] in ("+", "/", ".", "@", "#", "%", "&", "\\") or text[end : end + 1] in (
-        "+",
-        "/",
-        ".",
-        "@",
-        "(",
-    ):
+    """Named like a value, or near a word that hints at a secret, or alone where only a value stands."""
+    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
+    if before in _JOINTS or after in _JOINTS:
         return False
-    low = before.lower()
+    left = text[max(0, start - 80) : start].rpartition("\n")[2]
+    low = left.lower()
     if _HARMLESS.search(low):
         return False
-    named = _NAMED.search(before)
+    named = _NAMED.search(left)
     if named is not None:
         last = (words(named["name"]) or [""])[-1]
-        return last not in _NAMES_OF_HASHES and text[end : end + 1] in ('"', "'", "`")
-    if _HINT.search(low):
-        return True
-    quoted = text[start - 1 : start] in ('"', "'") and text[end : end + 1] == text[start - 1 : start]
-    return (
-        quoted
-        and text[start - 2 : start - 1] in (" ", "=", ",", "[")
-        and 32 <= end - start <= 72
-        and _MIXED.match(text, start, end) is not None
-        and surprise(text[start:end]) >= 5.8
-    )
+        return last not in _NAMES_OF_HASHES and after in ('"', "'", "`")
+    return _HINT.search(low) is not None or _stands_alone(text, left, start, end)
 
 
-_MIXED = pattern(r"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])[\w-]+={0,2}$")
+def _stands_alone(text: str, left: str, start: int, end: int) -> bool:
+    value = text[start:end]
+    if _STATED.search(left) and _LINE_END.match(text, end):
+        return len(value) >= 24 and surprise(value) >= 6.2
+    if not _OPENED.search(left) or text[end : end + 1] != left[-1]:
+        return False
+    return 32 <= len(value) <= 72 and surprise(value) >= 5.8 and _MIXED.match(value) is not None

@@ -28,9 +28,7 @@ _SCHEME = pattern(
     re.IGNORECASE,
 )
 _WORD = pattern(r"(?<![\w+/=.-])[\w+/=.-]{16,}(?![\w+/=.-])")
-_HEX_CORE = pattern(
-    r"(?<![0-9a-zA-Z])(?:[0-9a-f]{24,}|[0-9A-F]{24,})(?![0-9a-zA-Z])|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
-)
+_HEX_CORE = pattern(r"(?<![0-9a-zA-Z])[0-9a-fA-F]{24,}(?![0-9a-zA-Z])|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _NEXT_PARAMETER = pattern(r"[?&]\w+=")
 _CALL = pattern(r"[\w.*&!:>-]{0,200}\w[(\[]")
 _JSON_NAME = pattern(r"\"[ \t]{0,12}:[ \t]{0,12}$")
@@ -52,7 +50,7 @@ class Reader:
             return None
         scheme = _SCHEME.match(self.text, position)
         position = scheme.end() if scheme else position
-        span = self._bare(position, promised, operator, scheme is not None)
+        span = self._bare(position, promised, operator, name, has_scheme=scheme is not None)
         if span is None and promised >= Promise.STRONG:
             span = (
                 self._element(position, promised) if operator == ">" else self._line(position, promised, operator, name)
@@ -80,7 +78,7 @@ class Reader:
             return Span(start, start + len(value), "assigned")
         return self._word_within(start, end, promised) if " " in value else None
 
-    def _bare(self, position: int, promised: Promise, operator: str, has_scheme: bool) -> Span | None:
+    def _bare(self, position: int, promised: Promise, operator: str, name: str, *, has_scheme: bool) -> Span | None:
         """A value without quotes: in code an expression, so only what no expression looks like."""
         end = self._bare_end(position)
         follows = self.text[end : end + 1]
@@ -89,7 +87,8 @@ class Reader:
         if operator == ">" and follows not in ("<", "", "\n", "\r"):
             return None
         value = _NEXT_PARAMETER.split(self.text[position:end], maxsplit=1)[0].rstrip(".:!?" if operator == ":" else ".")
-        if not is_secret(value, promised, quoted=False) and not (has_scheme and wraps_credentials(value)):
+        given = operator == "=" and name.startswith("--")  # an option of a command, and no expression
+        if not is_secret(value, promised, quoted=given) and not (has_scheme and wraps_credentials(value)):
             return None
         in_json = value.isdigit() and _JSON_NAME.search(self.text, max(0, position - 26), position)
         return Span(position, position + len(value), "number" if in_json else "assigned")
@@ -105,7 +104,7 @@ class Reader:
     def _line(self, position: int, promised: Promise, operator: str, name: str) -> Span | None:
         """All that is left of the line, where it is data and no expression."""
         line = _WHOLE_LINE.match(self.text, position)
-        if line is None or operator in ("=>", "->") or _CALL.match(line[0]):
+        if line is None or operator in ("=>", "->") or "</" in line[0] or _CALL.match(line[0]):
             return None
         value = _NEXT_PARAMETER.split(line[0], maxsplit=1)[0].rstrip(",;")
         if is_secret(value, promised, quoted=False) or (

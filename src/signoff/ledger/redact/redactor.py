@@ -11,6 +11,7 @@ from signoff.ledger.redact.pattern import pattern
 from signoff.ledger.redact.stream import Lines
 from signoff.ledger.redact.structure import Structure
 
+_SHORTEST = 6  # characters; nothing shorter is taken for a secret, and records are full of short strings
 _TAGGED = pattern(rf"{PREFIX}[a-z0-9]+_[0-9a-f]{{8}}")
 _VIEW = "latin-1"  # one character for each byte of UTF-8, so that every input has a text and every cut is a legal one
 
@@ -27,7 +28,7 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """The same text, its secrets masked."""
-        if self.level is Redact.OFF or not text:
+        if self.level is Redact.OFF or len(text) < _SHORTEST:
             return text
         view = text if text.isascii() else text.encode("utf-8", "surrogatepass").decode(_VIEW)
         lines = Lines(self.level, self._mask)

@@ -6,6 +6,7 @@ from typing import Any
 from signoff.ledger.redact.names import Promise, promise
 from signoff.ledger.redact.values import is_secret, wraps_credentials
 
+_USER_OPTIONS = ("-u", "--user", "--proxy-user")
 _NAME_FIELDS = ("name", "key", "header", "field", "variable")
 
 
@@ -30,13 +31,21 @@ class Structure:
                 raise TypeError(f"a {type(value).__name__} is no JSON value")
 
     def _string(self, value: str, name: str) -> str:
+        if name in _USER_OPTIONS and ":" in value:
+            user, _, word = value.partition(":")
+            return f"{user}:{self._masked(word)}" if is_secret(word, Promise.CHOSEN, quoted=True) else self._text(value)
         promised = promise(name) if name else Promise.NONE
-        if promised is not Promise.NONE and not value.isspace():
-            scheme, _, rest = value.strip().rpartition(" ")
-            rest = rest if scheme.isalpha() else value
-            if is_secret(rest, promised, quoted=True) or (scheme.isalpha() and wraps_credentials(rest)):
-                return value.replace(rest, self._mask(rest.encode().decode("latin-1"), "assigned"))
+        if promised is Promise.NONE:
+            return self._text(value)
+        scheme, blank, rest = value.strip().rpartition(" ")
+        if not scheme.isalpha():
+            scheme, blank, rest = "", "", value
+        if is_secret(rest, promised, quoted=True) or (scheme and wraps_credentials(rest)):
+            return scheme + blank + self._masked(rest)
         return self._text(value)
+
+    def _masked(self, secret: str) -> str:
+        return self._mask(secret.encode("utf-8", "surrogatepass").decode("latin-1"), "assigned")
 
     def _list(self, items: Sequence[Any], name: str) -> list[Any]:
         """An argument list may give an option and its value as two items."""
@@ -44,7 +53,7 @@ class Structure:
         before = ""
         for item in items:
             walked.append(self.walk(item, before or name))
-            before = item if isinstance(item, str) and item.startswith("--") and "=" not in item else ""
+            before = item if isinstance(item, str) and item.startswith("-") and "=" not in item else ""
         return walked
 
     def _dict(self, fields: dict[str, Any]) -> dict[str, Any]:

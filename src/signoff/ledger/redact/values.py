@@ -33,6 +33,7 @@ _LETTERS = pattern(r"[A-Za-z]")
 _DIGIT = pattern(r"[0-9]")
 _ODD = pattern(r"[^A-Za-z0-9_.:/\s-]")
 _REGEXLIKE = pattern(r"\\[dswbDSWB.]|\(\?|\[\^|\.[*+]|\^|[*+]\)|\]\+|\]\*|\$$|%[sd(]|\[a-z|\[0-9|\[A-Z|\{\d+,")
+_CHARACTER_CLASS = pattern(r"\[(?:\^|a-z|A-Z|0-9|\\)")
 _CHAIN = pattern(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+|[A-Za-z_]+\d{0,2}")
 _BASE64 = pattern(r"[A-Za-z0-9+/_-]{8,}={0,2}")
 
@@ -113,7 +114,7 @@ def is_secret(value: str, name: Promise, *, quoted: bool) -> bool:
         return name >= Promise.STRONG and len(value) >= 16 and len(set(value)) > 4
     if name >= Promise.STRONG and _is_wild(value):
         return True
-    if is_placeholder(value) or _is_ordinary(value):
+    if is_placeholder(value) or _is_ordinary(value) or _CHARACTER_CLASS.search(value):
         return False
     if not quoted and _CHAIN.fullmatch(value) and not (len(value) >= 10 and has_digit(value) and is_random(value, 5.2)):
         return False
