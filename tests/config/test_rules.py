@@ -9,7 +9,8 @@ import pytest
 
 from signoff.config import trust
 from signoff.config.rules import Places, RuleBook, load
-from signoff.domain.errors import ConfigUnreadable, RulesInvalid
+from signoff.domain.errors import ConfigUnreadable, RulesInvalid, UsageError
+from signoff.domain.review import ApprovedExecpolicyAmendment, Scope
 from signoff.domain.verdict import Decision, Layer
 from signoff.policy.ruleset import Rules
 from tests.clauses import requirement
@@ -33,6 +34,10 @@ def write(path: Path, text: str) -> None:
 
 def rule(name: str, decision: str = "prompt") -> str:
     return f'prefix_rule(pattern=["{name}"], decision="{decision}")\n'
+
+
+def approved(*prefix: str, scope: Scope = Scope.USER, expires_in_ms: int | None = None) -> ApprovedExecpolicyAmendment:
+    return ApprovedExecpolicyAmendment(prefix, scope, expires_in_ms)
 
 
 def heads(rules: Rules) -> list[str]:
@@ -81,7 +86,7 @@ def test_the_users_rules_lie_where_the_environment_says_and_amendments_go_there(
 ) -> None:
     environ = {**os.environ, **{name: str(home / value) for name, value in variables.items()}}
     book = RuleBook(Places(environ, home, "app-1", system=home / "etc"))
-    book.remember(("npm", "test"))
+    book.amend(approved("npm", "test"))
     written = home / folder / "default.rules"
     assert written.read_text(encoding="utf-8") == 'prefix_rule(pattern=["npm", "test"], decision="allow")\n'
     assert heads(load(Places(environ, home, "app-1", system=home / "etc"))[0]) == ["npm"]
@@ -133,47 +138,47 @@ def test_a_file_that_cannot_be_read_is_an_error(places: Places, home: Path, cont
 def test_a_change_is_seen_and_a_bad_one_leaves_the_last_good_rules_in_force(places: Places, home: Path) -> None:
     path = home / ".config/signoff/rules/mine.rules"
     write(path, rule("one"))
-    book = RuleBook(places)
-    first = book.rules
-    assert book.refresh() is None
-    assert book.rules is first  # nothing changed, so nothing was read
+    said: list[str] = []
+    book = RuleBook(places, warn=said.append)
+    first = book.current()
+    assert book.current() is first  # nothing changed, so nothing was read
     write(path, rule("two"))
-    assert book.refresh() is None
-    assert heads(book.rules) == ["two"]
+    assert heads(book.current()) == ["two"]
+    assert said == []
     write(path, rule("three") + "prefix_rule([])\n")
-    problem = book.refresh()
-    assert problem is not None
-    assert problem.startswith(f"{path}:2:1: ")
-    assert heads(book.rules) == ["two"]
-    assert book.refresh() is None  # said once
+    assert heads(book.current()) == heads(book.current()) == ["two"]
+    assert [one.startswith(f"{path}:2:1: ") for one in said] == [True]  # said once
+    book.amend(approved("new"))
+    assert heads(book.current()) == ["two", "new"]
     path.unlink()
-    assert book.refresh() is None
-    assert heads(book.rules) == []
+    assert heads(book.current()) == ["new"]
 
 
 @requirement("APR-005", "APR-054")
 def test_what_is_approved_is_in_force_at_once_and_after_a_restart(places: Places, home: Path) -> None:
     book = RuleBook(places)
-    before = book.rules
-    book.remember(("a", "b"))
-    book.remember_in_project(("c",))
-    book.grant(("d",), 60_000)
-    book.grant(("e",), 60_000, everywhere=True)
-    book.allow_for_session(("f",))
+    before = book.current()
+    amendments = [
+        approved("a", "b"),
+        approved("c", scope=Scope.PROJECT),
+        approved("d", scope=Scope.PROJECT, expires_in_ms=60_000),
+        approved("e", expires_in_ms=60_000),
+    ]
+    for amendment in amendments:
+        book.amend(amendment)
+        assert amendment.proposed_execpolicy_amendment[0] in heads(book.current())
     assert before.prefixes == ()  # who still judges by the old rules is not disturbed
-    assert heads(book.rules) == ["a", "c", "d", "e", "f"]
     assert heads(load(places)[0]) == ["a", "c", "e", "d"]
     assert heads(load(Places(places.environ, places.project, "other", system=home / "etc"))[0]) == ["a", "e"]
-    assert book.refresh() is None
-    assert heads(book.rules) == ["a", "c", "e", "d", "f"]
+    with pytest.raises(UsageError):
+        book.amend(approved("f", scope=Scope.SESSION))
 
 
 def test_an_amendment_taken_out_by_hand_is_gone(places: Places, home: Path) -> None:
     book = RuleBook(places)
-    book.remember(("a",))
+    book.amend(approved("a"))
     write(home / ".config/signoff/rules/default.rules", "")
-    book.refresh()
-    assert heads(book.rules) == []
+    assert heads(book.current()) == []
 
 
 def test_a_file_that_is_no_text_is_not_amended(places: Places, home: Path) -> None:
@@ -182,17 +187,15 @@ def test_a_file_that_is_no_text_is_not_amended(places: Places, home: Path) -> No
     path.parent.mkdir(parents=True)
     path.write_bytes(b"# \xff\n")
     with pytest.raises(ConfigUnreadable):
-        book.remember(("a",))
+        book.amend(approved("a"))
     assert path.read_bytes() == b"# \xff\n"
-    assert book.rules.prefixes == ()
+    assert book.current().prefixes == ()
 
 
 def test_a_grant_is_renewed_not_repeated_and_ends(places: Places) -> None:
     book = RuleBook(places)
-    book.grant(("a",), 1)
-    book.grant(("b",), 60_000)
-    book.grant(("b",), 120_000)
-    book.grant(("b",), 30_000)
+    for name, duration in (("a", 1), ("b", 60_000), ("b", 120_000), ("b", 30_000)):
+        book.amend(approved(name, scope=Scope.PROJECT, expires_in_ms=duration))
     kept = [one for one in load(places)[0].prefixes if one.pattern == (("b",),)]
     assert len(kept) == 1
     assert (kept[0].expires_ms or 0) > time.time_ns() // 1_000_000 + 100_000

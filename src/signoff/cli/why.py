@@ -39,7 +39,7 @@ def why(
     script: str | None,
     tool: str | None,
     arguments: str,
-    action: Action | None,
+    action: str | None,
     files: tuple[str, ...],
     approval: str | None,
     sandbox: str | None,
@@ -68,7 +68,7 @@ def why(
 
 
 def _intent(
-    judge: Judge, command: tuple[str, ...], script: str | None, tool: str | None, arguments: str, action: Action | None
+    judge: Judge, command: tuple[str, ...], script: str | None, tool: str | None, arguments: str, action: str | None
 ) -> Intent:
     if script is not None:
         return judge.script(script)
@@ -81,7 +81,9 @@ def _intent(
     except ValueError as error:
         raise UsageError(f"--args is not JSON: {error}", hint="""Try: --args '{"path": "a.txt"}'""") from error
     context = judge.context
-    return foreign_intent(tool, action or _action(tool), args, cwd=context.workspace, home=context.home or "/")
+    return foreign_intent(
+        tool, Action(action) if action else _action(tool), args, cwd=context.workspace, home=context.home or "/"
+    )
 
 
 def _action(tool: str) -> Action:

@@ -8,17 +8,18 @@ they restrict. A file that cannot be read leaves the last good rules in force; w
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from signoff.config import amendments, locations, trust
 from signoff.config.document import read_bytes
-from signoff.domain.errors import ConfigError, ConfigUnreadable
+from signoff.domain.errors import ConfigError, ConfigUnreadable, UsageError
+from signoff.domain.review import ApprovedExecpolicyAmendment, Scope
 from signoff.domain.verdict import Decision, Layer, Source
 from signoff.policy.execpolicy.language import read_rules
-from signoff.policy.execpolicy.rule import PrefixRule, RuleFile, Words
+from signoff.policy.execpolicy.rule import PrefixRule, RuleFile
 from signoff.policy.grants import read_grants, rules_of
 from signoff.policy.rules.written import PolicyFile, read_policy
 from signoff.policy.ruleset import Rules, narrowing, narrowing_policy
@@ -62,57 +63,50 @@ class Places(msgspec.Struct, frozen=True):
 
 
 class RuleBook:
-    """The rules of one project while a program runs. Not for several threads."""
+    """The rules of one project while a program runs."""
 
-    def __init__(self, places: Places) -> None:
-        """Raises RulesInvalid or ConfigUnreadable: there are no last good rules yet."""
+    def __init__(self, places: Places, *, warn: Callable[[str], None] = lambda said: None) -> None:
+        """Raises RulesInvalid or ConfigUnreadable: there are no last good rules yet. `warn` hears of later trouble."""
         self._places = places
-        self._session: list[PrefixRule] = []
+        self._warn = warn
         self._seen = _signature(places)
-        self.rules, self.warnings = load(places)
+        self._rules = self._load()
 
-    def refresh(self) -> str | None:
-        """Read again what changed. Says what is wrong if it cannot be read; the last good rules then stay in force."""
+    def current(self) -> Rules:
+        """The rules as the files have them now; while one cannot be read, the last good ones."""
         seen = _signature(self._places)
-        if seen == self._seen:
-            return None
-        self._seen = seen
-        try:
-            loaded, self.warnings = load(self._places)
-        except ConfigError as error:
-            return error.message
-        self.rules = loaded.extended(self._session)
-        return None
+        if seen != self._seen:
+            self._seen = seen
+            try:
+                self._rules = self._load()
+            except ConfigError as error:
+                self._warn(f"{error.message}; the last good rules stay in force")
+        return self._rules
 
-    def allow_for_session(self, prefix: Words) -> None:
-        """Until the program ends, and in memory only."""
-        rule = _allowing(prefix, Source(Layer.SESSION))
-        self._session.append(rule)
-        self.rules = self.rules.extended((rule,))
+    def amend(self, amendment: ApprovedExecpolicyAmendment) -> None:
+        """Write down what a person approved, then let it be in force at once."""
+        prefix = amendment.proposed_execpolicy_amendment
+        if amendment.scope not in (Scope.USER, Scope.PROJECT):
+            raise UsageError(f"a yes for {amendment.scope} is not written down")
+        everywhere = amendment.scope is Scope.USER
+        if amendment.expires_in_ms is None:
+            folder = self._places.user_rules if everywhere else self._places.project_rules
+            path, expires = amendments.remember(folder, prefix), None
+        else:
+            path = self._places.user_grants if everywhere else self._places.project_grants
+            now = time.time_ns() // 1_000_000
+            expires = now + amendment.expires_in_ms
+            amendments.grant(path, prefix, expires, now_ms=now)
+        source = Source(Layer.USER if everywhere else Layer.GRANT, str(path))
+        pattern = tuple((word,) for word in prefix)
+        # also when another file has become bad meanwhile, so that nothing could be read again
+        self._rules = self._rules.extended((PrefixRule(pattern, Decision.ALLOW, source, expires_ms=expires),))
 
-    def remember(self, prefix: Words) -> None:
-        """In every project, from now on: written down first, then in force."""
-        path = amendments.remember(self._places.user_rules, prefix)
-        self._extend(prefix, Source(Layer.USER, str(path)))
-
-    def remember_in_project(self, prefix: Words) -> None:
-        path = amendments.remember(self._places.project_rules, prefix)
-        self._extend(prefix, Source(Layer.GRANT, str(path)))
-
-    def grant(self, prefix: Words, duration_ms: int, *, everywhere: bool = False) -> None:
-        """For a while: in this project, or everywhere."""
-        path = self._places.user_grants if everywhere else self._places.project_grants
-        now = time.time_ns() // 1_000_000
-        amendments.grant(path, prefix, now + duration_ms, now_ms=now)
-        self._extend(prefix, Source(Layer.GRANT, str(path)), now + duration_ms)
-
-    def _extend(self, prefix: Words, source: Source, expires_ms: int | None = None) -> None:
-        """In force at once; from the next change of a file on, because the file says so."""
-        self.rules = self.rules.extended((_allowing(prefix, source, expires_ms),))
-
-
-def _allowing(prefix: Words, source: Source, expires_ms: int | None = None) -> PrefixRule:
-    return PrefixRule(tuple((word,) for word in prefix), Decision.ALLOW, source, expires_ms=expires_ms)
+    def _load(self) -> Rules:
+        rules, warnings = load(self._places)
+        for warning in warnings:
+            self._warn(warning)
+        return rules
 
 
 class Found(msgspec.Struct, frozen=True):

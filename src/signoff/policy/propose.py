@@ -45,7 +45,7 @@ def _judged_with(prefix: Words, intent: Intent, rules: Rules, context: Context) 
 
 
 def _matched(verdict: Verdict) -> bool:
-    return any(match.prefix for match in verdict.matches)
+    return any(not match.heuristic for match in verdict.matches)
 
 
 def _rule_asks(verdict: Verdict) -> bool:

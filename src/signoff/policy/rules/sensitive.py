@@ -25,7 +25,7 @@ _HOME = _places(
     " .terraform.d/credentials.tfrc.json .password-store .local/share/keyrings .pki .my.cnf .pgpass .s3cfg .boto"
     " .mozilla .thunderbird .config/google-chrome .config/chromium .config/brave .claude.json .codex/auth.json"
     " .config/signoff .bash_history .zsh_history .python_history .node_repl_history .psql_history .mysql_history"
-    " .sqlite_history .lesshst"
+    " .sqlite_history .lesshst .electrum .bitcoin .ethereum .subversion/auth .terraformrc .gcloud"
 )
 _SYSTEM = _places(
     "etc/shadow etc/shadow- etc/gshadow etc/gshadow- etc/sudoers etc/sudoers.d etc/ssl/private etc/krb5.keytab"

@@ -54,9 +54,11 @@ class PolicyRule(msgspec.Struct, frozen=True):
         return True
 
     def _actions(self, intent: Intent, aspect: Aspect | None) -> tuple[str, ...]:
-        """What the aspect does counts, whatever the caller calls it; its word can only restrict."""
+        """What the aspect does, whatever the caller calls it; the caller's word counts for the call as a whole."""
         own = () if aspect is None else _ACTIONS_OF.get(type(aspect).__name__, ())
-        return (*own, str(intent.action)) if self.decision > Decision.ALLOW or not own else own
+        if own and (self.names_the_place or self.decision == Decision.ALLOW):
+            return own
+        return (*own, str(intent.action))
 
     @property
     def names_the_place(self) -> bool:
@@ -114,8 +116,8 @@ def parse_policy(text: str, file: str, layer: Layer = Layer.FLAG) -> PolicyFile:
     try:
         content = msgspec.convert(tomllib.loads(text), _File)
     except tomllib.TOMLDecodeError as error:
-        at = _TOML_AT.search(str(error))
-        place = f"{at['line']}:{at['column']}" if at else f"{text.count(chr(10)) + 1}:1"
+        at, last = _TOML_AT.search(str(error)), text.split("\n")
+        place = f"{at['line']}:{at['column']}" if at else f"{len(last)}:{len(last[-1]) + 1}"
         raise RulesInvalid(f"{file}:{place}: {_TOML_AT.sub('', str(error))}", hint="Correct the TOML.") from error
     except msgspec.ValidationError as error:
         raise _invalid(str(error), text, headers, file) from error
