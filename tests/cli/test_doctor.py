@@ -61,7 +61,9 @@ def test_a_machine_with_everything_has_nothing_to_mend(tmp_path: Path) -> None:
         ("config", {"home/.config/signoff/config.toml": "aproval = 1"}, {}, Status.FAIL, "the configuration cannot be used"),
         ("config", {".signoff/config.toml": "approval = 'never'"}, {}, Status.WARN, "not all of the configuration is in force"),
         ("directories", {"home": "a file"}, {}, Status.FAIL, "not every directory can be written"),
-        ("rules", {"home/.config/signoff/rules/a.rules": "", ".signoff/rules/b.rules": ""}, {}, Status.OK, "rule files: 2"),
+        ("rules", {"home/.config/signoff/rules/a.rules": "# none"}, {}, Status.OK, "rule files: 1"),
+        ("rules", {"home/.config/signoff/rules/a.rules": "prefix_rule("}, {}, Status.FAIL, "the rules cannot be used"),
+        ("rules", {".signoff/rules/b.rules": "# none"}, {}, Status.WARN, "not all rules are in force"),
     ],
 )  # fmt: skip
 def test_what_is_missing_is_found(

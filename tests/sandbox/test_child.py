@@ -79,7 +79,7 @@ def test_a_child_inherits_no_descriptor_but_those_named(cwd: str) -> None:
     kept, closed = os.pipe(), os.pipe()
     for descriptor in (*kept, *closed):
         os.set_inheritable(descriptor, True)
-    script = "import os; print([d for d in range(3, 64) if os.path.exists(f'/proc/self/fd/{d}')])"
+    script = "import os; print([d for d in range(3, 1024) if os.path.exists(f'/proc/self/fd/{d}')])"
     with child.start([sys.executable, "-c", script], environ=ENVIRON, cwd=cwd, pass_descriptors=[kept[1]]) as program:
         assert everything(program.stdout) == f"{[kept[1]]}\n".encode()
     for descriptor in (*kept, *closed):

@@ -16,7 +16,8 @@ import msgspec
 
 from signoff.config import locations
 from signoff.config.layers import load
-from signoff.config.project import find_project
+from signoff.config.project import find_project, project_id
+from signoff.config.rules import Places, find
 from signoff.domain.errors import SignoffError
 from signoff.files import beneath
 from signoff.sandbox import cgroups as control_groups
@@ -193,13 +194,16 @@ def directories(here: Surroundings) -> Finding:
 
 
 def rules(here: Surroundings) -> Finding:
-    project = find_project(here.directory, locations.home(here.environ)) / locations.PROJECT_FOLDER
-    folders = [locations.SYSTEM_CONFIG / "rules", locations.user_rules(here.environ), project / "rules"]
-    files = [file for folder in folders for file in sorted(folder.glob("*.rules"))]
-    unreadable = [str(file) for file in files if not os.access(file, os.R_OK)]
-    if unreadable:
-        return Finding(Status.FAIL, "not every rule file can be read", "\n".join(unreadable))
-    return Finding(Status.OK, f"rule files: {len(files)}", "\n".join(map(str, files)) or None)
+    try:
+        project = find_project(here.directory, locations.home(here.environ))
+        found, warnings = find(Places(dict(here.environ), project, project_id(project)))
+        for file in found:
+            file.rules()
+    except SignoffError as error:
+        return Finding(Status.FAIL, "the rules cannot be used", error.message, error.hint)
+    if warnings:
+        return Finding(Status.WARN, "not all rules are in force", "\n".join(warnings))
+    return Finding(Status.OK, f"rule files: {len(found)}", "\n".join(str(file.path) for file in found) or None)
 
 
 CHECKS: Mapping[str, Callable[[Surroundings], Finding]] = {
