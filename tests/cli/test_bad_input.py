@@ -211,6 +211,11 @@ def unread(pipe: int) -> int:
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4), sys.byteorder)
 
 
+def test_a_terminal_that_lacks_a_character_gets_its_number(home: Path) -> None:
+    ended = signoff("-c", "project_id=a→b", "config", "get", "project_id", PYTHONIOENCODING="latin-1")
+    assert ended == (0, "a\\u2192b\n", "")
+
+
 def all_errors(kind: type[SignoffError] = SignoffError) -> list[type[SignoffError]]:
     return [kind, *(error for child in kind.__subclasses__() for error in all_errors(child))]
 

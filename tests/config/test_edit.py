@@ -77,3 +77,9 @@ def test_a_file_that_would_not_load_is_left_untouched(path: Path, text: str) -> 
         edit.set_value(path, "sandbox.mode", SandboxMode.READ_ONLY, Layer.USER)
     assert path.read_text(encoding="utf-8") == text
     assert [entry.name for entry in path.parent.iterdir() if not entry.name.endswith(".lock")] == ["config.toml"]
+
+
+def test_a_place_that_cannot_be_written_is_a_configuration_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(ConfigError, match="cannot write"):
+        edit.set_value(tmp_path / "file" / "config.toml", "approval", ApprovalPolicy.NEVER, Layer.USER)

@@ -1,12 +1,13 @@
 """Which layer wins, what a project may do, and what a mistake is answered with."""
 
 import itertools
+import re
 from pathlib import Path
 
 import pytest
 
 from signoff.config import locations, trust
-from signoff.config.layers import Configuration, Layer, load
+from signoff.config.layers import OTHER_VARIABLES, Configuration, Layer, load
 from signoff.config.schema import KEYS
 from signoff.domain.errors import ConfigError, UsageError
 from signoff.domain.settings import Settings
@@ -215,3 +216,9 @@ def test_a_mistake_in_a_flag_is_a_mistake_in_the_arguments(machine: Machine) -> 
 
 def test_every_setting_has_a_variable_of_its_own() -> None:
     assert len({key.variable for key in KEYS.values()}) == len(KEYS)
+
+
+def test_every_variable_we_use_ourselves_is_known() -> None:
+    source = Path(__file__).parents[2] / "src" / "signoff"
+    used = {name for path in source.rglob("*.py") for name in re.findall(r"\bSIGNOFF_[A-Z_]+", path.read_text("utf-8"))}
+    assert used - {key.variable for key in KEYS.values()} == OTHER_VARIABLES

@@ -68,3 +68,9 @@ def test_a_damaged_store_is_an_error_and_never_a_yes(project: Path, environ: dic
     store.write_bytes(damage)
     with pytest.raises(ConfigError, match="damaged"):
         trust.is_trusted(environ, project, trust.contents(project))
+
+
+def test_trust_that_cannot_be_kept_is_an_error(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(ConfigError, match="cannot be kept"):
+        trust.trust({"HOME": "/nowhere", "XDG_STATE_HOME": str(tmp_path / "file")}, project, trust.contents(project))

@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -97,6 +98,8 @@ def run(arguments: list[str]) -> int:
     """Run one command line and give its exit status. Nothing escapes as a traceback unless --debug is given."""
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:], "--help"]
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character gets its number
     debug = False
     try:
         if COMPLETION_VARIABLE in os.environ:

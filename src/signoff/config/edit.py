@@ -11,7 +11,7 @@ from tomlkit.exceptions import TOMLKitError
 from signoff.config import document
 from signoff.config.document import Document
 from signoff.config.layers import Layer, settings_in
-from signoff.domain.errors import ConfigError
+from signoff.domain.errors import ConfigError, FileRefused
 from signoff.files import atomic, lock
 
 
@@ -53,16 +53,25 @@ def unset_value(path: Path, key: str) -> bool:
 
 
 def _edit(path: Path, change: Callable[[tomlkit.TOMLDocument], None], check: Callable[[Document], None]) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with lock.locked(str(path.parent / f".{path.name}.lock")):
-        before = document.read(path)
-        text = before.text if before else ""
-        try:
-            tree = tomlkit.parse(text)
-            change(tree)
-            after = tomlkit.dumps(tree)
-        except (TOMLKitError, TypeError, AttributeError) as error:
-            raise ConfigError(f"{path} cannot be changed: {error}", hint="Edit the file by hand.") from error
-        check(document.parse(path, after.encode()))
-        if after != text:
-            atomic.write(str(path), after.encode(), mode=0o600)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with lock.locked(str(path.parent / f".{path.name}.lock")):
+            before = document.read(path)
+            text = before.text if before else ""
+            after = _changed(path, text, change)
+            check(document.parse(path, after.encode()))
+            if after != text:
+                atomic.write(str(path), after.encode(), mode=0o600)
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
+    except FileRefused as error:
+        raise ConfigError(error.message, hint=error.hint) from error
+
+
+def _changed(path: Path, text: str, change: Callable[[tomlkit.TOMLDocument], None]) -> str:
+    try:
+        tree = tomlkit.parse(text)
+        change(tree)
+        return tomlkit.dumps(tree)
+    except (TOMLKitError, TypeError, AttributeError) as error:
+        raise ConfigError(f"{path} cannot be changed: {error}", hint="Edit the file by hand.") from error

@@ -22,8 +22,10 @@ from signoff.domain.errors import ConfigError, UsageError
 from signoff.domain.settings import SECRETS, Settings, project_may_change
 
 FILE = "config.toml"
-OTHER_VARIABLES = frozenset({"SIGNOFF_HOME", "SIGNOFF_EVENT_FD"})
-"""Variables with our prefix that are not settings."""
+OTHER_VARIABLES = frozenset(
+    {"SIGNOFF_HOME", "SIGNOFF_EVENT_FD", "SIGNOFF_CHILD", "SIGNOFF_SANDBOX", "SIGNOFF_SANDBOX_NETWORK_DISABLED"}
+)
+"""Variables with our prefix that are not settings: one says where the settings are, the others mark our children."""
 
 
 class Layer(enum.StrEnum):

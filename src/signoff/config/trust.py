@@ -12,7 +12,7 @@ import msgspec
 
 from signoff.config.document import read_bytes
 from signoff.config.locations import PROJECT_FOLDER, Environment, trust_store
-from signoff.domain.errors import ConfigError, ConfigUnreadable
+from signoff.domain.errors import ConfigError, ConfigUnreadable, FileRefused
 from signoff.files import atomic, lock
 
 CONFIG, POLICY, RULES = "config.toml", "policy.toml", "rules"
@@ -55,13 +55,16 @@ def distrust(environ: Environment, root: Path) -> bool:
 
 def _change(environ: Environment, root: Path, seen: str | None) -> bool:
     path, name = trust_store(environ), str(root.resolve())
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with lock.locked(f"{path}.lock"):
-        store = _load(path)
-        known = store.projects.pop(name, None) is not None
-        if seen is not None:
-            store.projects[name] = seen
-        atomic.write(str(path), msgspec.json.format(msgspec.json.encode(store, order="sorted")) + b"\n", mode=0o600)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with lock.locked(f"{path}.lock"):
+            store = _load(path)
+            known = store.projects.pop(name, None) is not None
+            if seen is not None:
+                store.projects[name] = seen
+            atomic.write(str(path), msgspec.json.format(msgspec.json.encode(store, order="sorted")) + b"\n", mode=0o600)
+    except (OSError, FileRefused) as error:
+        raise ConfigError(f"the decision cannot be kept in {path}: {error}") from error
     return known
 
 
