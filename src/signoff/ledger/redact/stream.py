@@ -11,6 +11,7 @@ from signoff.domain.settings import Redact
 from signoff.ledger.redact.blocks import Blocks
 from signoff.ledger.redact.engine import replace, scan
 from signoff.ledger.redact.mask import Span, merge
+from signoff.ledger.redact.structure import inside_strings, is_json
 
 WINDOW = 65_536
 AHEAD = 8_192  # more than the longest secret
@@ -97,9 +98,17 @@ class Lines:
         lines = masked.split("\n")
         for number, before in enumerate(body.split("\n")):
             if lines[number] != before:
+                line = self._unbroken(before, lines[number])
                 for _ in range(_ROUNDS):
-                    spans = scan(lines[number], self._level)
-                    if not spans:
+                    again = self._unbroken(line, replace(line, scan(line, self._level), self._mask))
+                    if again == line:
                         break
-                    lines[number] = replace(lines[number], spans, self._mask)
+                    line = again
+                lines[number] = line
         return "\n".join(lines)
+
+    def _unbroken(self, before: str, after: str) -> str:
+        """A line that was JSON stays JSON: if need be, only what lies inside its strings is masked."""
+        if before.lstrip(" \t")[:1] not in ("{", "[", '"') or not is_json(before) or is_json(after):
+            return after
+        return replace(before, inside_strings(before, scan(before, self._level)), self._mask)

@@ -1,11 +1,15 @@
 """Secrets in JSON values, where names and values are known without guessing."""
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from signoff.ledger.redact.mask import Span
 from signoff.ledger.redact.names import Promise, promise
+from signoff.ledger.redact.pattern import pattern
 from signoff.ledger.redact.values import is_secret, wraps_credentials
 
+_STRING = pattern(r'"(?P<inside>[^"\\]*+(?:\\.[^"\\]*+)*+)"')
 _USER_OPTIONS = ("-u", "--user", "--proxy-user")
 _NAME_FIELDS = ("name", "key", "header", "field", "variable")
 
@@ -65,3 +69,17 @@ class Structure:
                 shown += "_"
             walked[shown] = self.walk(value, named if named and key == "value" else key)
         return walked
+
+
+def is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def inside_strings(line: str, spans: list[Span]) -> list[Span]:
+    """Those spans that lie within a string of this line of JSON."""
+    strings = [found.span("inside") for found in _STRING.finditer(line)]
+    return [span for span in spans if any(start <= span.start and span.end <= end for start, end in strings)]
