@@ -4,6 +4,7 @@ A deny-list, the opposite of the known-safe table: a rule covers everything else
 in a cluster count; what stands behind `--` does not.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -53,7 +54,7 @@ UNUSUAL: dict[str, Unusual] = {
     "python": _row("cm"), "python3": _row("cm"), "node": _row("eprC", "", "eval print require import loader experimental-loader env-file"), "php": _row("rBRFEdcz", "", "run"), "lua": _row("eli"),
     "go": _row(words="-exec -toolexec -o -overlay -modfile", long="exec toolexec"), "cargo": _row("", "", "config target-dir manifest-path"), "npm": _row("", "", "prefix script-shell node-options globalconfig userconfig"), "pip": _row("rtce", "", "target requirement editable index-url extra-index-url root prefix"),
     "docker": _row("vH", "", "volume mount privileged device pid ipc network host cap-add security-opt config"), "kubectl": _row("", "", "kubeconfig server token as exec"),
-    "gpg": _row("o", "ru", "output output-fd exec-path photo-viewer homedir options"), "openssl": _row(words="-out -engine -provider -writerand"), "ps": _row(), "column": _row(), "cp": _row("t", "S", "target-directory"), "mv": _row("t", "S", "target-directory"), "ln": _row("t", "S", "target-directory"), "install": _row("Dt", "gmoS", "target-directory strip-program"),
+    "gpg": _row("o", "ru", "output output-fd exec-path photo-viewer homedir options"), "openssl": _row(words="-out -engine -provider -writerand"), "ps": _row(), "test": _row(), "[": _row(), "printf": _row(), "column": _row(), "cp": _row("t", "S", "target-directory"), "mv": _row("t", "S", "target-directory"), "ln": _row("t", "S", "target-directory"), "install": _row("Dt", "gmoS", "target-directory strip-program"),
     "journalctl": _row("DM", "nopugtS", "vacuum-size vacuum-time vacuum-files rotate flush sync directory root file image machine cursor-file setup-keys update-catalog"), "dmesg": _row("cCDEn", "", "clear read-clear console-off console-on console-level"), "ip": _row("bn", "", "", words="-batch -netns -b -n"), "sysctl": _row("wp", "", "write load system"), "mount": _row(), "xargs": _row("a", "dEILnPs", "arg-file"),
     "tsc": _row("", "", "outDir outFile declarationDir build"), "eslint": _row("cof", "", "fix rulesdir resolve-plugins-relative-to config plugin output-file format cache-location parser"), "prettier": _row("w", "", "write plugin config plugin-search-dir"), "ruff": _row("o", "", "fix output-file config unsafe-fixes"), "black": _row(), "mypy": _row("", "", "config-file install-types python-executable html-report junit-xml"), "pytest": _row("pco", "kmn", "basetemp rootdir confcutdir junit-xml junitxml override-ini pdbcls result-log log-file"), "gcc": _row("BoSx", "IDLl", "", words="-wrapper -specs -fplugin"), "clang": _row("BoSx", "IDLl", "", words="-fplugin -load"),
 }  # fmt: skip
@@ -158,19 +159,29 @@ def _cluster(word: str, row: Unusual) -> tuple[bool, bool]:
 def _second_operand(name: str, words: Sequence[str]) -> Iterator[str]:
     """uniq and xxd write their second operand."""
     if name in ("uniq", "xxd"):
-        operands = [word for word in words[1:] if word[:1] != "-" and not word.isdigit()]
+        operands = [word for word in words[1:] if (word[:1] != "-" or word == "-") and not word.isdigit()]
         yield from operands[1:2]
 
 
 def _program_text(name: str, words: Sequence[str]) -> Iterator[str]:
-    """Scripts of sed and awk can do what their options can."""
+    """Operands that are programs, or that turn a reader into something else, as options do."""
     if name in ("sed", "gsed"):
         yield from (script for script in sed_scripts(words) if may_write_or_run(script))
-    elif name in ("awk", "gawk", "mawk", "nawk"):
-        yield from (word for word in words[1:] if any(mark in word for mark in _AWK_RUNS))
+    elif name in _OPERANDS:
+        yield from filter(_OPERANDS[name].search, words[1:])
 
 
-_AWK_RUNS = ("system", "|", ">", "getline", "@load", "@include")
+_AWK = re.compile(r"system|\||>|getline|@load|@include")
+_EDITOR = re.compile(r"^\+(?!\d*$)")
+_TEST = re.compile(r"^-[vR]$|\$\(|`|\$\{")
+_OPERANDS = {
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _AWK),
+    **dict.fromkeys(("vim", "vi", "nvim", "view", "ex"), _EDITOR),
+    **dict.fromkeys(("test", "["), _TEST),  # a subscript in an operand is evaluated, and runs what it names
+    "printf": re.compile(r"^-v|\$\(|`|\$\{|%[^%A-Za-z]*[hlLqjzt]*n"),
+    "date": re.compile(r"^[0-9]{6,}"),
+    "jq": re.compile(r"\benv\b|\$ENV|\bimport\b|\binclude\b|\binput_filename\b"),
+}
 
 
 def _git(words: Sequence[str]) -> Iterator[str]:

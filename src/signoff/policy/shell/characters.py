@@ -4,7 +4,9 @@ import re
 import unicodedata
 
 MAX_CHARACTERS = 10_000
-_ASCII_BAD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|[ \t]{40}|(?:[ \t]*\n){20}")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_MAY_PAD = (" " * 8, "\t\t", " \t", "\n")
+_PADDING = re.compile(r"[ \t]{40}|(?:[ \t]*\n){20}")
 _HIDDEN = frozenset("\u115f\u1160\u3164\uffa0\u034f\u2800" + "".join(map(chr, range(0xFE00, 0xFE10))))
 _HIDDEN_CATEGORIES = frozenset({"Cf", "Cc", "Zl", "Zp", "Co", "Cn", "Cs", "Zs"})
 
@@ -13,14 +15,11 @@ def objection(script: str) -> str | None:
     """Why nobody can judge this text by looking at it, or None."""
     if len(script) > MAX_CHARACTERS:
         return f"longer than {MAX_CHARACTERS} characters"
-    bad = _ASCII_BAD.search(script)
-    if bad is not None:
-        character = bad.group()[0]
-        return (
-            "a run of blanks that can hide its end"
-            if character in " \t\n"
-            else f"control character {ord(character):#04x}"
-        )
+    control = _CONTROL.search(script)
+    if control is not None:
+        return f"control character {ord(control[0]):#04x}"
+    if any(run in script for run in _MAY_PAD) and _PADDING.search(script):
+        return "a run of blanks that can hide its end"
     if script.isascii():
         return None
     for character in script:

@@ -8,6 +8,7 @@ from signoff.domain.intent import Aspect, Command, FileDelete, FileRead, FileWri
 from signoff.policy.commands.cautious import CAUTIOUS, OPERANDS_COUNT
 from signoff.policy.commands.credentials import is_credential, may_be_credential
 from signoff.policy.commands.inert import INERT
+from signoff.policy.commands.safe import CHECKED_PROGRAMS
 from signoff.policy.shell import network, operands, unwrap
 from signoff.policy.shell.plain import RESERVED, is_assignment
 from signoff.policy.shell.segments import Segment
@@ -16,7 +17,7 @@ from signoff.policy.shell.wrappers import INTERPRETERS, SHELLS
 
 MAX_COMMANDS = 50
 MAX_DEPTH = 8
-SPECIAL = frozenset(unwrap.names()) | frozenset(operands.TABLE) | network.BY_URL | network.BY_OPERAND | {"cd", "pushd", "popd", "source", "."} | INTERPRETERS  # fmt: skip
+SPECIAL = frozenset(unwrap.names()) | operands.PROGRAMS | network.BY_URL | network.BY_OPERAND | {"cd", "pushd", "popd", "source", "."} | INTERPRETERS  # fmt: skip
 """Programs about which more can be said than their words."""
 
 DOWNLOADERS = frozenset("curl wget fetch nc ncat netcat base64 base32 xxd openssl aria2c gpg uudecode socat".split())
@@ -80,7 +81,7 @@ class Findings:
             self.not_plain("a redirection that writes a file")
             self._path(operands.Use.WRITE, target)
         if name in SPECIAL:
-            self._touched(name, words)
+            self._touched(name, words, segment.text)
         if started is not None and started.unknown:
             self.ask(segment.text, started.unknown)
         return started
@@ -106,15 +107,18 @@ class Findings:
                 certain = after_dashes or (word.lead and word.lead[0] != "-")
                 if name in OPERANDS_COUNT or not (certain or name in INERT or name not in CAUTIOUS | SPECIAL):
                     self.not_plain("file names that could be read as options")
-            elif word.kind is Kind.UNKNOWN or (name not in INERT and not (name == "cd" and word.value)):
+            elif word.kind is Kind.HOME and (word.value or "").startswith("/") and name in CHECKED_PROGRAMS:
+                continue  # a path, whatever it is
+            elif word.kind is Kind.UNKNOWN or name not in INERT:
                 self.not_plain("a word that only the shell knows")
 
-    def _touched(self, name: str, words: list[str]) -> None:
-        for use, word in operands.files(name, words):
-            self._path(use, word)
-        if name in _RECURSIVE:
-            self._recursive_read(words)
-        if name in network.BY_URL or name in network.BY_OPERAND:
+    def _touched(self, name: str, words: list[str], text: str) -> None:
+        if name in operands.PROGRAMS:
+            for use, word in operands.files(name, words):
+                self._path(use, word)
+            if name in _RECURSIVE:
+                self._recursive_read(words)
+        if name in network.BY_OPERAND or (name in network.BY_URL and "://" in text):
             self.aspects.extend(network.hosts(name, words))
         if name == "git":
             self.aspects.extend(network.git_writes(words))

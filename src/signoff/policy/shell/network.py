@@ -12,9 +12,9 @@ _URL = re.compile(
 )
 _REMOTE = re.compile(r"(?:[\w.-]+@)?(?P<host>[\w-]+(?:\.[\w-]+)+|[\w-]+):(?!//)(?:[^\s]*)")
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ssh": 22, "ftp": 21, "git": 9418}
-BY_URL = frozenset("curl wget aria2c http https xh git pip pip3 npm go fetch lynx w3m elinks ftp svn hg docker".split())
+BY_URL = frozenset("aria2c http https xh pip pip3 npm go fetch lynx w3m elinks ftp svn hg docker".split())
 BY_OPERAND = frozenset(
-    "ssh scp sftp rsync nc ncat netcat telnet ping ping6 dig host nslookup whois traceroute mosh socat nmap".split()
+    "curl wget git ssh scp sftp rsync nc ncat netcat telnet ping ping6 dig host nslookup whois traceroute mosh socat nmap".split()
 )
 _HOST_OPERAND = re.compile(r"@?(?:[\w.-]+@)?(?P<host>[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)\.?")
 _BARE_URL = re.compile(r"(?P<host>localhost|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)(?::(?P<port>\d{1,5}))?(?:[/?#]\S*)?")
@@ -36,16 +36,17 @@ def hosts(name: str, words: Sequence[str]) -> Iterator[Host]:
             scheme = url["scheme"].lower().rpartition("+")[2]
             port = int(url["port"]) if url["port"] else _DEFAULT_PORTS.get(scheme)
             yield Host(url["host"].strip("[]").lower().rstrip("."), port, scheme)
-        elif name in BY_OPERAND:
-            match = _HOST_OPERAND.fullmatch(text) or _REMOTE.fullmatch(text)
-            if match is not None:
-                yield Host(match["host"].lower())
         elif name == "git":
             match = _REMOTE.fullmatch(text) if "@" in text else None
             if match is not None:
                 yield Host(match["host"].lower(), 22, "ssh")
-        elif name in ("curl", "wget") and (bare := _BARE_URL.fullmatch(text)):
-            yield Host(bare["host"].lower(), int(bare["port"] or 80), "http")
+        elif name in ("curl", "wget"):
+            if bare := _BARE_URL.fullmatch(text):
+                yield Host(bare["host"].lower(), int(bare["port"] or 80), "http")
+        else:
+            match = _HOST_OPERAND.fullmatch(text) or _REMOTE.fullmatch(text)
+            if match is not None:
+                yield Host(match["host"].lower())
 
 
 def git_writes(words: Sequence[str]) -> Iterator[GitWrite]:

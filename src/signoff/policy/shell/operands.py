@@ -83,6 +83,7 @@ TABLE: dict[str, Operands] = {
 }  # fmt: skip
 TABLE |= dict.fromkeys("egrep fgrep zgrep ag ack".split(), TABLE["grep"])
 TABLE |= dict.fromkeys("gawk mawk nawk".split(), TABLE["awk"])
+PROGRAMS = frozenset(TABLE) | {"find"}
 
 
 def files(name: str, words: Sequence[str]) -> Iterator[tuple[Use, str]]:
@@ -96,9 +97,7 @@ def files(name: str, words: Sequence[str]) -> Iterator[tuple[Use, str]]:
     if name == "find":
         yield from _find(words)
         return
-    row = TABLE.get(name)
-    if row is None:
-        return
+    row = TABLE[name]
     found: list[Option] = []
     operands: list[str] = []
     for item in scan(words, row.options):

@@ -43,7 +43,8 @@ def read_script(script: str, *, cwd: str, home: str, dialect: Dialect = Dialect.
         follow_script(findings, script, 0, dialect)
         return finished(findings)
     # dequoting changes nothing in these characters, so no parser is needed
-    if base_name(match[1]) not in SPECIAL:
+    name = base_name(match[1])
+    if name not in SPECIAL and name[:2] != "ld":
         return Reading(True, (Command(tuple(script.split()), script),))
     findings = Findings(cwd, home)
     follow_segment(findings, Segment(script.split(), script, literal=True), 0)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import tree_sitter
 import tree_sitter_bash
 
+from signoff.policy.shell.embedded import assigned_command
 from signoff.policy.shell.examine import Findings
 from signoff.policy.shell.plain import RESERVED, is_assignment
 from signoff.policy.shell.script import follow_script, follow_segment, note_pipes
@@ -72,8 +73,10 @@ class _Tree:
             kind == "compound_statement" and self.source[node.start_byte + 1 : node.start_byte + 2] not in _AFTER_BRACE
         ):
             self.findings.ask(self.text(node), "a brace that the shell takes for a word")
-        elif kind == "heredoc_body" or kind == "expansion":
+        elif kind in ("heredoc_body", "expansion"):
             self.hidden_substitutions(node)
+        elif kind == "variable_assignment":
+            self.assignment(node)
         elif kind == "arithmetic_expansion" and self.text(node).count("(") != self.text(node).count(")"):
             self.findings.ask(self.text(node), "arithmetic that the shell may take for a command")
         for child in node.children:
@@ -217,8 +220,17 @@ class _Tree:
         if calls and ("&" in inside or (len(calls) > 1 and "|" in inside)):
             self.findings.ask(self.text(node), "a function that multiplies itself")
 
+    def assignment(self, node: tree_sitter.Node) -> None:
+        """`PAGER=…`: some variables name a command."""
+        word = self.word(node.start_byte, node.end_byte)
+        command = None if isinstance(word, Dynamic) else assigned_command(word)
+        if command:
+            follow_script(self.findings, command, self.depth + 1, Dialect.POSIX)
+
     def hidden_substitutions(self, node: tree_sitter.Node) -> None:
         """Backticks inside `${…}` and in here-documents are plain text to the grammar."""
+        if node.type == "expansion" and "@P" in self.text(node):
+            self.findings.ask(self.text(node), "runs what a variable holds")
         for match in re.finditer(r"`((?:[^`\\]|\\.)*)`", self.text(node), re.DOTALL):
             follow_script(self.findings, match[1], self.depth + 1, Dialect.BASH)
 

@@ -11,6 +11,7 @@ import msgspec
 
 from signoff.policy.commands.git_commands import started_by_git
 from signoff.policy.commands.options import Options, is_option, leading, read_option, scan
+from signoff.policy.shell.embedded import EVALUATES, PROGRAMS, assigned_command, embedded, substitutions
 from signoff.policy.shell.words import Dialect, Dynamic, Kind, seen
 from signoff.policy.shell.wrappers import RUNNERS, SHELLS, WRAPPERS
 
@@ -38,6 +39,7 @@ _DIALECTS = {"bash": Dialect.BASH, "rbash": Dialect.BASH, "zsh": Dialect.ZSH}
 _SHELL = Options.of("abefhkmnpituvxBCHPlsDEr", "oO", "login noprofile norc posix restricted verbose rcfile= init-file=")
 _XARGS = Options.of("0oprtx", "adEILnPs", "null open-tty no-run-if-empty interactive verbose exit show-limits arg-file= delimiter= max-args= max-procs= max-chars= max-lines= replace= process-slot-var=")  # fmt: skip
 _SSH = Options.of("1246AaCfGgKkMNnqsTtVvXxYy", "BbcDEeFIiJLlmOopQRSWw")
+_SUDO_SHELL = Options.of("AbBEHKklnPSVvsie", "CDghpRrTtUu")
 _WATCH = Options.of("bcdegprtwx", "nqs", "beep color differences errexit chgexit equexit precise no-rerun no-title no-wrap exec interval=")  # fmt: skip
 _SCAN_LIMIT = 40
 
@@ -58,8 +60,10 @@ def unwrap(words: list[str], name: str, stdin: str | None) -> Unwrapped | None:
         return None
     if not verbs:
         return _everything(words, 1)
-    at = next((index for index, word in enumerate(words) if index and word in verbs), None)
-    return _everything(words, at + 1) if at is not None else None
+    if verbs.isdisjoint(words):
+        return None
+    at = next((index for index, word in enumerate(words) if index and word in verbs), len(words))
+    return _everything(words, at + 1)
 
 
 def _prefix(words: list[str], name: str) -> Unwrapped | None:
@@ -70,9 +74,11 @@ def _prefix(words: list[str], name: str) -> Unwrapped | None:
     for option in found:
         if option.name in wrapper.scripts or option.name in wrapper.long_scripts:
             return Unwrapped(option.index, [_script(option.value)])
-    if wrapper.assignments:
-        while index < len(words) and "=" in words[index]:
-            index += 1
+    variables: list[Start] = []
+    while wrapper.assignments and index < len(words) and "=" in words[index]:
+        value = assigned_command(words[index])
+        variables += [] if value is None else [_script(value)]
+        index += 1
     index += wrapper.positionals
     if index >= len(words):
         return None
@@ -83,7 +89,7 @@ def _prefix(words: list[str], name: str) -> Unwrapped | None:
         return _everything(words, 1)
     if isinstance(rest[0], Dynamic) or is_option(rest[0]):
         return _everything(words, index)
-    return Unwrapped(index, [rest], wrapper.transparent)
+    return Unwrapped(index, [rest, *variables], wrapper.transparent)
 
 
 def _script(word: str | None, dialect: Dialect = Dialect.POSIX) -> Start:
@@ -130,7 +136,7 @@ def _shell(words: list[str], name: str, stdin: str | None) -> Unwrapped | None:
         simple = index == len(words) - 1 == 2 and words[1] in ("-c", "-lc") and name in ("bash", "sh", "dash", "zsh")
         return Unwrapped(index, [_script(words[index], dialect)], transparent=simple)
     if index < len(words) and words[index] not in ("-", "/dev/stdin") and "s" not in "".join(words[1:index]):
-        return None  # a script file: what it does is not ours to read
+        return Unwrapped(index, [list(words[index:])])  # a script file is a program of its own
     if stdin is not None:
         return Unwrapped(len(words), [Script(stdin, dialect)])
     return Unwrapped(len(words), [], unknown="runs whatever commands it is fed")
@@ -237,6 +243,10 @@ def _eval(words: list[str], stdin: str | None) -> Unwrapped | None:
     return Unwrapped(len(words) - len(rest), [_joined(rest)]) if rest else None
 
 
+def _source(words: list[str], stdin: str | None) -> Unwrapped | None:
+    return Unwrapped(1, [list(words[1:])]) if words[1:] else None
+
+
 def _trap(words: list[str], stdin: str | None) -> Unwrapped | None:
     rest = words[2:] if words[1:2] == ["--"] else words[1:]
     if not rest or is_option(rest[0]) or len(rest) < 2:
@@ -250,18 +260,28 @@ def _command(words: list[str], stdin: str | None) -> Unwrapped | None:
 
 
 def _git(words: list[str], stdin: str | None) -> Unwrapped | None:
-    started = [(index, _script(text, Dialect.POSIX)) for index, text in started_by_git(words)]
-    return Unwrapped(started[0][0], [start for _, start in started]) if started else None
+    return _scripts([*started_by_git(words), *embedded("git", words)])
 
 
-def _options_that_run(words: list[str], stdin: str | None) -> Unwrapped | None:
-    """Programs with an option whose value is a command line, e.g. `tar --to-command=…`: texts with blanks are read."""
-    texts: list[tuple[int, str]] = []
-    for index, word in enumerate(words[1:], start=1):
-        if not isinstance(word, Dynamic) and _LOOKS_LIKE_SCRIPT.search(word):
-            text = word.partition("=")[2] if is_option(word) and "=" in word else word
-            texts.append((index, text.lstrip("!:+ ")))
-    return Unwrapped(texts[0][0], [Script(text) for _, text in texts]) if texts else None
+def _embedded(words: list[str], stdin: str | None) -> Unwrapped | None:
+    return _scripts(list(embedded(words[0].rpartition("/")[2], words)))
+
+
+def _scripts(found: list[tuple[int, str]]) -> Unwrapped | None:
+    return Unwrapped(found[0][0], [_script(text) for _, text in found if text]) if found else None
+
+
+def _evaluates(words: list[str], stdin: str | None) -> Unwrapped | None:
+    """Builtins that evaluate a subscript, and so a substitution, in a word that is literal to the shell."""
+    return _scripts([(len(words), text) for text in substitutions(words)])
+
+
+def _alias(words: list[str], stdin: str | None) -> Unwrapped | None:
+    return _scripts([(index, word.partition("=")[2]) for index, word in enumerate(words) if "=" in word])
+
+
+def _registers(words: list[str], stdin: str | None) -> Unwrapped | None:
+    return _everything(words, 1) if len(words) > 2 else None
 
 
 def _mapfile(words: list[str], stdin: str | None) -> Unwrapped | None:
@@ -272,7 +292,9 @@ def _mapfile(words: list[str], stdin: str | None) -> Unwrapped | None:
 
 
 def _sudo(words: list[str], stdin: str | None) -> Unwrapped | None:
-    found, index = leading(words, Options.of("AbBEHKklnPSVvsie", "CDghpRrTtUu"))
+    if words[1:2] and words[1][:1] != "-":
+        return _prefix(words, "sudo")
+    found, index = leading(words, _SUDO_SHELL)
     if any(option.name in "si" for option in found if option.known) and all(option.known for option in found):
         rest = words[index:]
         if not rest:
@@ -290,11 +312,16 @@ _SPECIAL: dict[str, Callable[[list[str], str | None], Unwrapped | None]] = {
     "watch": _watch,
     "eval": _eval,
     "trap": _trap,
+    "source": _source,
+    ".": _source,
     "command": _command,
     "git": _git,
     "mapfile": _mapfile,
     "readarray": _mapfile,
-    **dict.fromkeys("tar rsync scp sftp split man zip vim vi nvim view ex emacs ed less more bind complete compgen alias socat nmap make".split(), _options_that_run),
+    "alias": _alias,
+    **dict.fromkeys(("hash", "complete", "compgen", "fc", "history"), _registers),
+    **dict.fromkeys(EVALUATES, _evaluates),
+    **dict.fromkeys(PROGRAMS - {"git"}, _embedded),
 }  # fmt: skip
 
 

@@ -64,7 +64,6 @@ WRAPPERS: dict[str, Wrapper] = {
     "script": _wrapper("aeqfB", "tTEOIlm", "append return quiet flush", 0, scripts="c", long_scripts="command"),
     "xvfb-run": _wrapper("a", "nsefp", "auto-servernum server-num= server-args= error-file= auth-file="),
     "systemd-inhibit": _wrapper("", "", "what= who= why= mode="),
-    "poetry": _wrapper(),
 }  # fmt: skip
 """Without rows for those whose command line is their own: shells, xargs, find, ssh, git (see `unwrap.py`)."""
 
@@ -90,4 +89,3 @@ SHELLS = frozenset("sh bash dash zsh ksh mksh ash fish rbash yash csh tcsh busyb
 INTERPRETERS = frozenset(
     "python python2 python3 perl ruby node nodejs php lua deno bun osascript Rscript pwsh tclsh guile".split()
 )
-EVALUATORS = frozenset({"eval", "trap", "watch", "su"})
