@@ -10,6 +10,9 @@ import pytest
 
 from signoff.domain.errors import NotEnforceable
 from signoff.sandbox.cgroups import MEMORY, PIDS, Facts, Group, Place, facts
+from signoff.sandbox.outcome import Cause, Denial, Request
+from signoff.sandbox.profile import Limits, Profile
+from signoff.sandbox.session import Session
 
 V2 = "30 20 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
 V1 = (
@@ -79,11 +82,6 @@ GREEDY = "import os; fd = os.memfd_create('x'); input()\nwhile True: os.write(fd
 FORKING = "read go; for i in 1 2 3 4 5 6 7 8; do sleep 0.3 & done; wait"
 
 
-def enter(group: Group, pid: int) -> None:
-    for door in group.doors:
-        pathlib.Path(door).write_text(str(pid), encoding="utf-8")
-
-
 def test_memory_that_nobody_maps_is_limited_too(memory_place: Place) -> None:
     """Writing into a file in memory without mapping it escapes every per-process limit."""
     dead = pathlib.Path(memory_place.directory) / f"signoff-{_dead_pid()}-x"
@@ -93,7 +91,7 @@ def test_memory_that_nobody_maps_is_limited_too(memory_place: Place) -> None:
         subprocess.Popen([sys.executable, "-c", GREEDY], stdin=subprocess.PIPE) as greedy,
     ):
         assert not dead.exists()
-        enter(group, greedy.pid)
+        group.take_in(greedy.pid)
         assert group.exhausted() is None
         greedy.communicate(b"\n", timeout=30)
         assert greedy.returncode == -signal.SIGKILL
@@ -109,7 +107,7 @@ def test_too_many_processes_are_refused() -> None:
         Group(places, memory_bytes=1, processes=4) as group,
         subprocess.Popen(["sh", "-c", FORKING], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as bomb,
     ):
-        enter(group, bomb.pid)
+        group.take_in(bomb.pid)
         _, said = bomb.communicate(b"\n", timeout=30)
         assert b"fork" in said
         assert group.exhausted() == PIDS
@@ -119,3 +117,24 @@ def _dead_pid() -> int:
     with subprocess.Popen(["true"]) as gone:
         gone.wait(30)
     return gone.pid
+
+
+HOARDING = """
+import os
+held = [os.memfd_create("x") for _ in range(8)]
+while True:
+    for one in held: os.write(one, b"x" * (1 << 20))
+"""
+
+
+def test_a_sandboxed_command_that_hoards_unmapped_memory_is_stopped_and_the_next_one_works(
+    tmp_path: pathlib.Path, memory_place: Place
+) -> None:
+    profile = Profile(os.path.realpath(tmp_path), limits=Limits(max_memory_bytes=128 << 20, timeout_ms=60_000))
+    with Session(profile, {"HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"}) as session:
+        outcome = session.run(Request(("/usr/bin/env", "python3", "-c", HOARDING)))
+        assert (outcome.signal, outcome.exhausted) == (signal.SIGKILL, "memory")
+        assert outcome.denial == Denial(Cause.MEMORY, None, "a higher memory limit", certain=True)
+        following = session.run(Request(("sh", "-c", "exit 3")))
+        assert (following.exit_code, following.exhausted, following.denial) == (3, None, None)
+    assert not [name for name in os.listdir(memory_place.directory) if name.startswith(f"signoff-{os.getpid()}-")]

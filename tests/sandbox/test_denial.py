@@ -147,6 +147,10 @@ def test_a_host_the_proxy_refused_is_certain() -> None:
             {"signal": signal.SIGKILL, "exhausted": "memory"},
             Denial(Cause.MEMORY, None, "a higher memory limit", certain=True),
         ),
+        (
+            {"status": 1, "exhausted": "processes"},
+            Denial(Cause.PROCESSES, None, "a higher process limit", certain=True),
+        ),
         ({"signal": signal.SIGKILL}, None),
         ({"signal": signal.SIGSEGV}, None),
         ({"status": 137}, None),

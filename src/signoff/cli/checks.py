@@ -138,7 +138,11 @@ def cgroups(here: Surroundings) -> Finding:
         fix = "Start signoff in a delegated scope: systemd-run --user --scope -p Delegate=yes …"
         return Finding(Status.WARN, "not every limit can be enforced", "\n".join(facts.unlimited), fix)
     places = "\n".join(f"{place.resource}: {place.directory}" for place in facts.places)
-    return Finding(Status.OK, "control groups can limit memory and processes", places)
+    try:
+        with control_groups.Group(facts.places, memory_bytes=1 << 30, processes=100):
+            return Finding(Status.OK, "memory and processes of a command are limited together", places)
+    except SignoffError as error:
+        return Finding(Status.WARN, "not every limit can be enforced", error.message)
 
 
 def file_tools(here: Surroundings) -> Finding:

@@ -7,13 +7,12 @@ Without them per-process limits and a watch over the tree remain, and `unlimited
 import contextlib
 import os
 import time
-import uuid
 
 import msgspec
 
 from signoff.domain.errors import NotEnforceable
 
-MEMORY, PIDS = "memory", "pids"
+MEMORY, PIDS = "memory", "pids"  # as the kernel calls them
 _REMOVAL_SECONDS = 2.0
 _FILES = {
     (2, MEMORY): "memory.max",
@@ -60,11 +59,11 @@ class Group:
         self._limits = {MEMORY: memory_bytes, PIDS: processes}
         self._places = places
         self._made: dict[str, str] = {}
-        self._versions = {place.resource: place.version for place in places}
+        self._events: dict[str, int] = {}  # open files in which the kernel counts what it enforced
         self._seen = {MEMORY: 0, PIDS: 0}
 
     def __enter__(self) -> "Group":
-        name = f"signoff-{os.getpid()}-{uuid.uuid4().hex}"
+        name = f"signoff-{os.getpid()}-{os.urandom(8).hex()}"
         try:
             for place in self._places:
                 _sweep(place.directory)
@@ -75,6 +74,7 @@ class Group:
                 _write(os.path.join(path, _FILES[place.version, place.resource]), str(self._limits[place.resource]))
                 if place.resource == MEMORY:
                     _forbid_swap(path, place.version, self._limits[MEMORY])
+                self._events[place.resource] = os.open(_events(path, place), os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             self._remove()
             raise NotEnforceable(f"a control group cannot be set up: {error.strerror} ({error.filename})") from error
@@ -83,28 +83,26 @@ class Group:
     def __exit__(self, *_: object) -> None:
         self._remove()
 
-    @property
-    def doors(self) -> list[str]:
-        """Files to write a process number to, or 0 for oneself: the process, and all it starts from then on, is inside."""
-        return [os.path.join(path, "cgroup.procs") for path in dict.fromkeys(self._made.values())]
+    def take_in(self, pid: int) -> None:
+        """A process, and all it starts from now on."""
+        try:
+            for path in dict.fromkeys(self._made.values()):
+                _write(os.path.join(path, "cgroup.procs"), str(pid))
+        except OSError as error:
+            raise NotEnforceable(f"process {pid} cannot be put into a control group: {error.strerror}") from error
 
     def exhausted(self) -> str | None:
         """The limit by which the kernel killed or refused since this was last asked, if any."""
-        for resource, field in ((MEMORY, "oom_kill"), (PIDS, "max")):
-            before, self._seen[resource] = self._seen[resource], self._count(resource, field)
-            if self._seen[resource] > before:
-                return resource
-        return None
-
-    def _count(self, resource: str, field: str) -> int:
-        if resource not in self._made:
-            return 0
-        name = "memory.oom_control" if (resource, self._versions[resource]) == (MEMORY, 1) else f"{resource}.events"
-        lines = [line.partition(" ") for line in _lines(os.path.join(self._made[resource], name))]
-        return next((int(value) for found, _, value in lines if found == field), 0)
+        before = dict(self._seen)
+        for resource, events in self._events.items():
+            self._seen[resource] = _count(os.pread(events, 4_096, 0), b"oom_kill" if resource == MEMORY else b"max")
+        return next((resource for resource in self._seen if self._seen[resource] > before[resource]), None)
 
     def _remove(self) -> None:
         """A group can go once its last process is gone, which may take a moment after the kill."""
+        for events in self._events.values():
+            os.close(events)
+        self._events.clear()
         deadline = time.monotonic() + _REMOVAL_SECONDS
         for path in dict.fromkeys(self._made.values()):
             while os.path.isdir(path):
@@ -115,6 +113,16 @@ class Group:
                         break
                     time.sleep(0.01)
         self._made.clear()
+
+
+def _events(path: str, place: Place) -> str:
+    old_memory = place.resource == MEMORY and place.version == 1
+    return os.path.join(path, "memory.oom_control" if old_memory else f"{place.resource}.events")
+
+
+def _count(content: bytes, field: bytes) -> int:
+    words = content.split()
+    return int(words[words.index(field) + 1]) if field in words else 0
 
 
 def _sweep(directory: str) -> None:
@@ -176,5 +184,8 @@ def _lines(path: str) -> list[str]:
 
 
 def _write(path: str, value: str) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(value)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)  # never made anew: a group's files are the kernel's
+    try:
+        os.write(descriptor, value.encode())
+    finally:
+        os.close(descriptor)

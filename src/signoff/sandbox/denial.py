@@ -82,6 +82,8 @@ def explain(evidence: Evidence, reach: Reach, outside: Outside) -> Denial | None
 def _from_facts(evidence: Evidence) -> Denial | None:
     if evidence.exhausted == "memory":
         return Denial(Cause.MEMORY, None, "a higher memory limit", certain=True)
+    if evidence.exhausted == "processes":
+        return Denial(Cause.PROCESSES, None, "a higher process limit", certain=True)
     ended_by = evidence.signal or (evidence.exit_code or 0) - 128  # a shell tells its child's signal this way
     if ended_by == signal.SIGSYS:
         return Denial(Cause.SYSCALL, None, "running outside the sandbox", certain=evidence.signal is not None)

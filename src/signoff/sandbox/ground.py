@@ -1,6 +1,7 @@
 """What the zygotes of a session stand on: the chosen backend, the placeholders, the pins, the plan. Made anew when the
 host replaced something that was pinned."""
 
+import contextlib
 import os
 import stat
 from collections.abc import Callable, Mapping
@@ -9,14 +10,20 @@ from signoff.config import locations
 from signoff.domain.errors import NotEnforceable
 from signoff.domain.settings import Network
 from signoff.sandbox import identity, placeholders, plan, protected
+from signoff.sandbox.cgroups import Group, facts
 from signoff.sandbox.denial import Reach
 from signoff.sandbox.environment import Setting, command_environment
+from signoff.sandbox.inside import serve
 from signoff.sandbox.launch import Planned, Unmappable, Zygote
 from signoff.sandbox.layout import check_workspace
 from signoff.sandbox.outcome import STRENGTH, Backend, Strength
 from signoff.sandbox.profile import Profile
 
 Start = Callable[[Planned], Zygote]
+_PRIVATE_FILES_TOO = (
+    2  # /tmp and /dev/shm are memory and stay for the session; processes alone are watched more closely
+)
+_OWN_PROCESSES = 3  # the wrapper, the guard and the zygote
 
 
 class Ground:
@@ -76,7 +83,24 @@ class Ground:
                 self._plan = None
                 continue
             self._candidates = self._candidates[:1]
+            self._count_together(started)
             return started
+
+    def _count_together(self, started: Zygote) -> None:
+        """Put an idle zygote into a control group of its own. Where that cannot be, the limits of each process and the
+        watch over the tree remain, and `doctor` says what they do not see."""
+        if plan.Layer.LIMITS not in self._layers:
+            return
+        limits = self.profile.limits
+        group = Group(
+            facts().places,
+            memory_bytes=limits.max_memory_bytes * _PRIVATE_FILES_TOO,
+            processes=limits.max_processes + _OWN_PROCESSES,
+        )
+        with contextlib.suppress(NotEnforceable):
+            started.group = group.__enter__()
+            for process in (started.process, *serve.descendants(started.process)):
+                group.take_in(process)
 
     def intact(self) -> bool:
         return self._pins is None or self._pins.intact()

@@ -13,6 +13,7 @@ import msgspec
 
 import signoff
 from signoff.domain.errors import ChildLost, NotEnforceable
+from signoff.sandbox.cgroups import Group
 from signoff.sandbox.inside import serve, zygote
 
 _START = "import sys;sys.path.append(sys.argv[1]);from signoff.sandbox.inside.zygote import start;start(3,4)"
@@ -41,6 +42,7 @@ class Zygote:
         self.level = 0
         self.lost = False  # it gave no answer: never to be used again
         self.listener: int | None = None
+        self.group: Group | None = None  # counts for the whole tree, where there is one
         self.refused: list[str] = []  # hosts the running command asked for in vain
 
     def await_ready(self) -> None:
@@ -99,6 +101,9 @@ class Zygote:
         if self.process:
             _collect(self.process)
             self.process = 0
+        if self.group is not None:
+            self.group.__exit__()
+            self.group = None
 
 
 def spawn(plan: Planned) -> Zygote:

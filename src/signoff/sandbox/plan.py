@@ -56,7 +56,7 @@ def survey(profile: Profile, identity: Identity, environ: Mapping[str, str]) -> 
     roots = (profile.workspace, *profile.writable)
     hidden = [path for root in roots for path in credentials.environment_files(root) if path not in profile.unmasked]
     masks = [*credentials.stores(home), *_own(environ), *hidden]
-    toolchains = find_toolchains(environ, Machine(), workspace=profile.workspace)
+    toolchains = find_toolchains(environ, Machine(), workspace=profile.workspace, writable=profile.writable)
     masks += [path for one in toolchains for path in one.masked]
     if identity.root:
         masks += credentials.closed_to_others("/etc")

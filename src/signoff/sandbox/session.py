@@ -15,6 +15,7 @@ import msgspec
 
 from signoff.domain.errors import ChildFailed, ChildLost, UsageError
 from signoff.sandbox import launch, plan
+from signoff.sandbox.cgroups import MEMORY
 from signoff.sandbox.converse import Conversation, Exchange, OnOutput
 from signoff.sandbox.denial import Evidence, Host, explain
 from signoff.sandbox.ground import Ground, Start
@@ -97,6 +98,7 @@ class Session:
             if conversation.reply is None:
                 zygote.lost = True
             refused = tuple(zygote.refused)
+            conversation = _with_limit(conversation, zygote)
         outcome = self._outcome(conversation, request, cwd, (time.monotonic() - began) * 1000)
         denial = self._denial(outcome, request, cwd, refused)
         return outcome if denial is None else msgspec.structs.replace(outcome, denial=denial)
@@ -179,6 +181,15 @@ class Session:
             refused_hosts=refused,
         )
         return explain(evidence, self._ground.reach, Host())
+
+
+def _with_limit(talk: Conversation, zygote: Zygote) -> Conversation:
+    """Say which limit the kernel enforced on a command that failed."""
+    enforced = zygote.group.exhausted() if zygote.group is not None else None
+    failed = talk.reply is None or talk.reply[1] != 0
+    if enforced is None or talk.exhausted is not None or not failed:
+        return talk
+    return msgspec.structs.replace(talk, exhausted="memory" if enforced == MEMORY else "processes")
 
 
 def _check(request: Request) -> None:
