@@ -57,7 +57,7 @@ def test_off_changes_nothing() -> None:
         ("export DB_PASSWORD=hunter2", "export DB_PASSWORD=REDACTED_assigned"),
         ("password: hunter2\r\nuser: bob\r\n", "password: REDACTED_assigned\r\nuser: bob\r\n"),
         (r"{\"password\":\"hunter22\"}", r"{\"password\":\"REDACTED_assigned\"}"),
-        ('{"login": {"password": 8237194650}}', '{"login": {"password": 0000000000}}'),
+        ('{"login": {"password": 8237194650}}', '{"login": {"password": 9999999999}}'),
         ('<add key="ApiToken" value="x9Kq2mZr8Lw0pTb5" />', '<add key="ApiToken" value="REDACTED_assigned" />'),
         ("<apiToken>\n    x9Kq2mZr8Lw0pTb5\n</apiToken>", "<apiToken>\n    REDACTED_assigned\n</apiToken>"),
         ("- name: DB_PASSWORD\n  value: x9Kq2mZr8Lw0", "- name: DB_PASSWORD\n  value: REDACTED_assigned"),
