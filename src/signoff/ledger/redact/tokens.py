@@ -15,7 +15,6 @@ from signoff.ledger.redact.randomness import surprise
 _RUN = pattern(r"[^\w.~+/=$-](?=[A-Za-z_.~+/=$-]*+[0-9])[\w.~+/=$-]{16,}")
 _FIRST_RUN = pattern(r"[\w.~+/=$-]{16,}")
 _PIECE = pattern(r"(?<![A-Za-z0-9])[A-Za-z0-9_$].")
-_FAKE = pattern(r"[xX*.z0_-]{6}|EXAMPLE$|([A-Za-z0-9])\1{7}")
 _HASH_BEFORE = pattern(r"(?:sha\d{1,3}|md5|h1)[=:-]$")
 _ESCAPES = "nrtbfuv"
 
