@@ -7,10 +7,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from signoff.domain.errors import ChildFailed, InvalidArguments, ResourceExhausted
+from signoff.domain.errors import ChildFailed, InvalidArguments, NotEnforceable, ResourceExhausted
+from signoff.domain.settings import SandboxMode
 from signoff.sandbox import child, jobs
+from signoff.sandbox.background import in_sandbox
 from signoff.sandbox.jobs import Job, Jobs, Piece, State
-from signoff.sandbox.outcome import Request
+from signoff.sandbox.outcome import Request, Strength
+from signoff.sandbox.profile import Profile
+from signoff.sandbox.session import Session
 from tests.clauses import requirement
 
 ENVIRON = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
@@ -142,3 +146,50 @@ def _alive(pid: int) -> bool:
         return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+@pytest.fixture
+def sandboxed(tmp_path: pathlib.Path) -> Iterator[Jobs]:
+    workspace = tmp_path / "ws"
+    workspace.mkdir()
+    environ = {**ENVIRON, "HOME": str(tmp_path / "home")}
+    with Jobs(in_sandbox(lambda: Session(Profile(os.path.realpath(workspace)), environ))) as opened:
+        yield opened
+
+
+@requirement("CLU-029", "CLU-030")
+def test_a_sandboxed_job_is_read_while_it_runs_and_stopped_with_everything(
+    sandboxed: Jobs, tmp_path: pathlib.Path
+) -> None:
+    script = (
+        "pwd; (setsid sh -c 'while :; do date +%N > beat; sleep 0.02; done' &); trap '' TERM; sleep 1000; sleep 1000"
+    )
+    job = sandboxed.start(sh(script))
+    assert os.path.exists(f"/proc/{job.pid}")
+    assert sandboxed.read(job.id, wait=LIMIT).data == f"{tmp_path}/ws\n".encode()
+    beat = tmp_path / "ws" / "beat"
+    while not beat.exists():
+        assert sandboxed.read(job.id, offset=10_000, wait=0.01) is not None
+    stopped = sandboxed.stop(job.id)
+    assert stopped.state is State.STOPPED
+    assert not os.path.exists(f"/proc/{job.pid}")
+    last = beat.read_bytes()
+    sandboxed.start(sh("sleep 0.1"))
+    assert ended(sandboxed, "job-2").status == 0
+    assert beat.read_bytes() == last
+
+
+def test_a_sandboxed_job_that_cannot_be_started_says_so_in_its_output(sandboxed: Jobs) -> None:
+    job = sandboxed.start(Request(("no-such-program",)))
+    assert ended(sandboxed, job.id).status == 20
+    assert b"cannot be started" in sandboxed.read(job.id).data
+
+
+def test_a_sandbox_that_is_not_possible_is_an_error_and_no_job(tmp_path: pathlib.Path) -> None:
+    def impossible() -> Session:
+        return Session(Profile(str(tmp_path), mode=SandboxMode.DANGER_FULL_ACCESS), ENVIRON, require=Strength.FULL)
+
+    with Jobs(in_sandbox(impossible)) as some:
+        with pytest.raises(NotEnforceable):
+            some.start(sh("true"))
+        assert some.list() == []

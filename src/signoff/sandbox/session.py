@@ -82,7 +82,13 @@ class Session:
     def strength(self) -> Strength:
         return STRENGTH[self.backend]
 
-    def run(self, request: Request, on_output: OnOutput | None = None, stop: threading.Event | None = None) -> Outcome:
+    def run(
+        self,
+        request: Request,
+        on_output: OnOutput | None = None,
+        stop: threading.Event | None = None,
+        on_start: Callable[[int], object] | None = None,
+    ) -> Outcome:
         """Run one command to its end; setting `stop` ends it as if its time were up. Raises ChildFailed when it cannot be started, ChildLost when the sandbox dies."""
         _check(request)
         limits = _limits(self._profile.limits, request)
@@ -90,6 +96,8 @@ class Session:
         began = time.monotonic()
         with self._zygote() as zygote:
             zygote.refused.clear()
+            if on_start is not None:
+                on_start(zygote.process)  # ending that process ends the command and all it started
             exchange = Exchange(zygote, limits, request.stdin, self._ground.owner, stop)
             try:
                 conversation = exchange.converse(cwd, request.argv, on_output)
