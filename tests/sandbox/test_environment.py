@@ -118,9 +118,3 @@ def test_without_a_writable_temporary_directory_nothing_points_to_one() -> None:
 )
 def test_only_absolute_directories_stay_in_the_path(given: str, kept: str) -> None:
     assert command_environment({"PATH": given}, Setting("namespaces"))["PATH"] == kept
-
-
-def test_git_accepts_a_workspace_of_another_owner_only_when_told_which() -> None:
-    environ = command_environment({}, Setting("namespaces", foreign_workspace="/srv/project"))
-    assert environ["GIT_CONFIG_VALUE_0"] == "/srv/project"
-    assert "GIT_CONFIG_COUNT" not in command_environment({}, Setting("namespaces"))

@@ -36,7 +36,6 @@ class Setting(msgspec.Struct, frozen=True):
     network: Network = Network.OFF
     temporary: str | None = "/tmp"  # noqa: S108 - inside it is private; None: there is no writable one
     proxy: str | None = None  # with the network limited: the address of our own proxy
-    foreign_workspace: str | None = None  # a workspace owned by somebody else, which git would otherwise refuse
 
 
 def inheritable(name: str) -> bool:
@@ -50,7 +49,7 @@ def command_environment(environ: Mapping[str, str], setting: Setting) -> dict[st
     inherited["PATH"] = _path(environ.get("PATH", ""))
     if setting.backend is None:
         return inherited | _QUIET
-    return inherited | _QUIET | _marks(setting) | _caches(setting.temporary) | _proxies(setting) | _git(setting)
+    return inherited | _QUIET | _marks(setting) | _caches(setting.temporary) | _proxies(setting)
 
 
 def _path(value: str) -> str:
@@ -108,13 +107,3 @@ def _proxies(setting: Setting) -> dict[str, str]:
     named = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), setting.proxy)
     lower = {name.lower(): value for name, value in named.items()}
     return named | lower | {"NO_PROXY": "", "no_proxy": "", "NODE_USE_ENV_PROXY": "1"}
-
-
-def _git(setting: Setting) -> dict[str, str]:
-    if setting.foreign_workspace is None:
-        return {}
-    return {
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": "safe.directory",
-        "GIT_CONFIG_VALUE_0": setting.foreign_workspace,
-    }
