@@ -1,5 +1,6 @@
 """The error tree: drawn once, true, and every code of its own."""
 
+import pathlib
 import re
 
 import pytest
@@ -44,6 +45,11 @@ def test_every_error_has_a_code_of_its_own_in_dotted_lower_case() -> None:
 )  # fmt: skip
 def test_an_exit_status_never_changes_its_meaning(meaning: str, status: int) -> None:
     assert Exit[meaning] == status
+
+
+def test_every_exit_status_is_explained_to_people() -> None:
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert [int(row) for row in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)] == [int(status) for status in Exit]
 
 
 def test_there_is_no_exit_status_beside_the_table() -> None:
