@@ -6,7 +6,7 @@ After one failed write or sync nothing is durable any more, ever: a sync that fa
 time although the data is gone. So every waiter, present and future, sees `LedgerUnwritable`, and nothing is allowed.
 """
 
-import datetime
+import functools
 import os
 import threading
 import time
@@ -36,7 +36,13 @@ class Disk:
 
 def stamp() -> tuple[str, int]:
     """Now, for people and for order: UTC in RFC 3339, and the monotonic clock in nanoseconds."""
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds"), time.monotonic_ns()
+    seconds, rest = divmod(time.time_ns(), 1_000_000_000)
+    return f"{_date(seconds)}.{rest // 1000:06}+00:00", time.monotonic_ns()
+
+
+@functools.lru_cache(maxsize=1)
+def _date(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))  # slow, and the same for a whole second
 
 
 class Ticket:
@@ -60,7 +66,8 @@ class Ticket:
     def wait(self, timeout: float | None = None) -> None:
         """Return once the record is on disk; raise LedgerUnwritable if it never will be, or is not in time."""
         if not self._settled:
-            self._ledger._hurry(self)
+            if not self.urgent:
+                self._ledger._hurry(self)
             if not self._open.acquire(timeout=-1 if timeout is None else timeout):
                 raise LedgerUnwritable(f"the ledger was not on disk after {timeout:g} s")
             self._open.release()  # for whoever else waits
@@ -188,7 +195,7 @@ class Ledger:
     def _hurry(self, ticket: Ticket) -> None:
         """Somebody waits for a record that was not urgent."""
         with self._changed:
-            if not ticket.urgent and not ticket._settled:
+            if not ticket._settled:
                 ticket.urgent = self._sync_wanted = True
                 self._changed.notify()
 

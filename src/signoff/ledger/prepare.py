@@ -56,7 +56,7 @@ class Preparation:
             case Request():
                 return replace(record, **self._arguments(record.args), rationale=text(record.rationale))
             case Decision():
-                return replace(record, reason=text(record.reason), matches=tuple(map(value, record.matches)))
+                return replace(record, reason=text(record.reason), matches=tuple(map(self._match, record.matches)))
             case Review():
                 said = {"question": text(record.question), "rejection": text(record.rejection)}
                 return replace(record, **said, amendment=texts(record.amendment))
@@ -76,6 +76,11 @@ class Preparation:
 
     def _arguments(self, args: Any) -> dict[str, Any]:
         return {"args": self._value(args), "args_hmac": self.digest(args)}
+
+    def _match(self, match: dict[str, Any]) -> dict[str, Any]:
+        """Of a rule that spoke only the reason is free text; its id and place must stay as they are."""
+        reason = match.get("reason")
+        return {**match, "reason": self._text(str(reason))} if reason else match
 
     def _failure(self, error: Failure | None) -> Failure | None:
         if error is None:
