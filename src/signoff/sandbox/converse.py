@@ -35,13 +35,17 @@ class Conversation(msgspec.Struct, frozen=True):
 class Tail:
     """The last bytes of a stream, and how many went before."""
 
+    __slots__ = ("_chunks", "_limit", "_omitted", "_size")
+
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._chunks: deque[bytes] = deque()
+        self._chunks: deque[bytes] | None = None
         self._size = 0
         self._omitted = 0
 
     def add(self, data: bytes) -> None:
+        if self._chunks is None:
+            self._chunks = deque()
         self._chunks.append(data)
         self._size += len(data)
         while self._size - len(self._chunks[0]) >= self._limit:
@@ -50,25 +54,29 @@ class Tail:
             self._omitted += dropped
 
     def output(self) -> Output:
+        if self._chunks is None:
+            return _SILENCE
         data = b"".join(self._chunks)
         over = max(0, len(data) - self._limit)
         return Output(data[over:], self._omitted + over)
 
 
-class Feed:
-    """Standard input: nothing, bytes, or whatever a descriptor of ours has to give."""
+_SILENCE = Output()
 
-    def __init__(self, stdin: bytes | int | None) -> None:
+
+class Feed:
+    """Standard input that is more than nothing: bytes, or whatever a descriptor of ours has to give."""
+
+    def __init__(self, stdin: bytes | int) -> None:
         self.source = stdin if isinstance(stdin, int) else None
         self.pending = stdin if isinstance(stdin, bytes) else b""
-        self.reader, self.writer = os.pipe2(os.O_CLOEXEC) if stdin is not None else (_nothing(), -1)
-        if self.writer >= 0:
-            os.set_blocking(self.writer, False)
+        self.reader, self.writer = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self.writer, False)
 
     def sent(self) -> None:
         os.close(self.reader)
         self.reader = -1
-        if self.writer >= 0 and self.source is None and not self.pending:
+        if self.source is None and not self.pending:
             self.finish()
 
     def wants(self) -> tuple[int, int] | None:
@@ -100,10 +108,6 @@ class Feed:
         self.reader = self.writer = -1
 
 
-def _nothing() -> int:
-    return os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
-
-
 class Exchange:
     """The descriptors of one command, and what is known about it so far."""
 
@@ -116,60 +120,63 @@ class Exchange:
         stop: threading.Event | None = None,
     ) -> None:
         self.zygote = zygote
-        self._stop_wanted = stop or threading.Event()
+        self._stop_wanted = stop
         self.limits = limits
-        self.feed = Feed(stdin)
-        self.readers: dict[int, tuple[int, Tail]] = {}
-        self.writers: list[int] = []
-        for stream in (1, 2):
-            reader, writer = os.pipe2(os.O_CLOEXEC)
-            self.readers[reader] = (stream, Tail(limits.max_output_bytes))
-            self.writers.append(writer)
+        self.feed = Feed(stdin) if stdin is not None else None
+        out, self._stdout = os.pipe2(os.O_CLOEXEC)
+        err, self._stderr = os.pipe2(os.O_CLOEXEC)
+        self.readers = {out: (1, Tail(limits.max_output_bytes)), err: (2, Tail(limits.max_output_bytes))}
         if owner is not None:  # else a command could not open /dev/stdout again by its name
-            pipes = [*self.writers, self.feed.reader] if stdin is not None else self.writers
-            for descriptor in pipes:  # never /dev/null: that is the host's
-                os.fchown(descriptor, *owner)
+            for pipe in (self._stdout, self._stderr, *([self.feed.reader] if self.feed else [])):
+                os.fchown(pipe, *owner)
         self.timed_out = False
         self.exhausted: str | None = None
         self.reply: tuple[int, int, int] | None = None
-        self._deadline = 0.0
-        self._next_look = time.monotonic() + _TICK_MS / 1000
+        now = time.monotonic()
+        self._deadline = now + limits.timeout_ms / 1000
+        self._next_look = now + _TICK_MS / 1000
+        self._poll = select.poll()
 
     def converse(self, cwd: str, argv: tuple[str, ...], on_output: OnOutput | None) -> Conversation:
-        self.zygote.request(cwd, argv, [self.feed.reader, *self.writers])
-        self.feed.sent()
+        stdin = self.feed.reader if self.feed else self.zygote.nothing
+        self.zygote.request(cwd, argv, [stdin, self._stdout, self._stderr])
+        if self.feed:
+            self.feed.sent()
         self._until_answered(on_output)
         # Our own copies of the writing ends were kept so that the end of a command wakes us once, not three times.
         self._close_writers()
         self._drain(on_output)
-        tails = {stream: tail.output() for stream, tail in self.readers.values()}
-        return Conversation(self.reply, self.timed_out, self.exhausted, tails[1], tails[2])
+        (_, out), (_, err) = self.readers.values()
+        return Conversation(self.reply, self.timed_out, self.exhausted, out.output(), err.output())
 
     def _until_answered(self, on_output: OnOutput | None) -> None:
         control = self.zygote.control.fileno()
-        poll = select.poll()
-        for descriptor in (control, *self.readers):
+        poll = self._poll
+        poll.register(control, select.POLLIN)
+        for descriptor in self.readers:
             poll.register(descriptor, select.POLLIN)
-        self._deadline = time.monotonic() + self.limits.timeout_ms / 1000
         fed: tuple[int, int] | None = None
         while True:
-            fed = _register(poll, fed, self.feed.wants())
+            if self.feed:
+                fed = _register(poll, fed, self.feed.wants())
             wait = min(_TICK_MS, max(0.0, (self._deadline - time.monotonic()) * 1000))
-            ready = [descriptor for descriptor, _ in poll.poll(wait)]
-            if control in ready:
-                self.reply = self.zygote.reply()
-                return
-            for descriptor in ready:
+            for descriptor, _ in poll.poll(wait):
+                if descriptor == control:
+                    self.reply = self.zygote.reply()
+                    if self.feed and fed:
+                        poll.unregister(fed[0])
+                    poll.unregister(control)
+                    return
                 if descriptor in self.readers:
                     self._read(descriptor, on_output)
-                else:
+                elif self.feed:
                     self.feed.go_on()
             if not self._may_go_on(time.monotonic()):
                 return  # it does not answer: the caller ends the zygote
 
     def _may_go_on(self, now: float) -> bool:
         told = self.timed_out or self.exhausted is not None
-        if now >= self._deadline or (self._stop_wanted.is_set() and not told):
+        if now >= self._deadline or (self._stop_wanted is not None and self._stop_wanted.is_set() and not told):
             if told:
                 return False
             self.timed_out = True
@@ -197,19 +204,22 @@ class Exchange:
 
     def _drain(self, on_output: OnOutput | None) -> None:
         """What is still in the pipes. Never waits: without a PID namespace somebody may have kept an end."""
-        for descriptor in self.readers:
-            poll = select.poll()
-            poll.register(descriptor, select.POLLIN)
-            while any(event & select.POLLIN for _, event in poll.poll(0)) and self._read(descriptor, on_output):
-                pass
+        left = True
+        while left:
+            left = False
+            for descriptor, event in self._poll.poll(0):
+                if event & select.POLLIN and descriptor in self.readers:
+                    left = self._read(descriptor, on_output) or left
 
     def _close_writers(self) -> None:
-        for descriptor in self.writers:
-            os.close(descriptor)
-        self.writers = []
+        if self._stdout >= 0:
+            os.close(self._stdout)
+            os.close(self._stderr)
+            self._stdout = self._stderr = -1
 
     def close(self) -> None:
-        self.feed.finish()
+        if self.feed:
+            self.feed.finish()
         self._close_writers()
         for descriptor in self.readers:
             os.close(descriptor)

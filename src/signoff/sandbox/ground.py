@@ -48,6 +48,7 @@ class Ground:
         self.identity = identity.choose(profile.workspace)
         self._plan: Planned | None = None
         self._pins: protected.Pins | None = None
+        self._absent: list[str] = []
         self.reach = Reach((), (), None, profile.network)
         if profile.confined:
             check_workspace(profile)
@@ -109,7 +110,21 @@ class Ground:
         """The next zygote is planned from what is on the host now."""
         self._plan = None
 
+    def undo_forbidden(self) -> str | None:
+        """Put out of the way what could not be kept from being made; gives its path."""
+        for path in self._absent:
+            if os.path.lexists(path):
+                os.rename(path, f"{path}.refused")
+                return path
+        return None
+
+    def _close_pins(self) -> None:
+        if self._pins is not None:
+            self._pins.close()
+            self._pins = None
+
     def close(self) -> None:
+        self._close_pins()
         for held in self._held:
             held.release()
         self._held = []
@@ -123,7 +138,9 @@ class Ground:
             pinned = plan.find_pins(profile, found)
         roots = tuple(dict.fromkeys((profile.workspace, *profile.writable))) if profile.confined else ()
         masked = [protected.pin(path, closed=False) for path in found.environment_files]
+        self._close_pins()
         self._pins = protected.Pins(roots, [*pinned, *masked])
+        self._absent = plan.must_stay_absent(profile)
         self.reach = plan.reach(profile, found, pinned)
         self._plan = plan.write_plan(
             profile,

@@ -39,6 +39,7 @@ class Zygote:
     def __init__(self, process: int, control: _socket.socket) -> None:
         self.process = process  # the guard, or the zygote itself where there are no namespaces
         self.control = control
+        self.nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)  # the standard input of most commands
         self.level = 0
         self.lost = False  # it gave no answer: never to be used again
         self.listener: int | None = None
@@ -95,15 +96,12 @@ class Zygote:
     def close(self) -> None:
         """It ends by itself when the socket closes; if not in time, it is killed. Collected either way."""
         self.control.close()
+        os.close(self.nothing)
         if self.listener is not None:
             os.close(self.listener)
-            self.listener = None
-        if self.process:
-            _collect(self.process)
-            self.process = 0
+        _collect(self.process, 0 if self.lost else _END_MS)
         if self.group is not None:
             self.group.__exit__()
-            self.group = None
 
 
 def spawn(plan: Planned) -> Zygote:
@@ -150,13 +148,13 @@ def _ready(started: Zygote) -> Zygote:
     return started
 
 
-def _collect(process: int) -> None:
+def _collect(process: int, patience_ms: int) -> None:
     try:
         watched = os.pidfd_open(process)
     except ProcessLookupError:
         return
     try:
-        if not _readable(watched, _END_MS):
+        if not _readable(watched, patience_ms):
             os.kill(process, 9)  # the guard: its zygote dies with it, and everything inside with that
         os.waitpid(process, 0)
     except ChildProcessError:

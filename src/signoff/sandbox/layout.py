@@ -94,17 +94,17 @@ def lay_out(view: View) -> Layout:
     _temporary(builder, profile)
     _home(builder, view, whole)
     _roots(builder, view)
-    builder.steps += [("mask", path) for path in view.masks]
     builder.steps += [
         ("pin", one.path, _READ_ONLY if one.closed else _CHANGEABLE, one.device, one.inode) for one in view.pins
     ]
+    builder.steps += [("mask", path) for path in view.masks]
     builder.steps += [("seal", path) for path in builder.sealed]
     return Layout(builder.trees, builder.steps, _rules(profile))
 
 
 def _system(builder: _Builder, view: View, whole: bool) -> None:
     if whole:
-        builder.trees.append(("/", _READ_ONLY, None, False))
+        builder.trees.append(("/", _READ_ONLY, (0, 0) if view.identity.mapped else None, True))
         builder.steps.append(("base", 0))
         builder.steps += [("tmpfs", path, "size=64k,mode=0755") for path in ("/run", "/sys") if os.path.isdir(path)]
     else:
@@ -163,7 +163,7 @@ def _roots(builder: _Builder, view: View) -> None:
     profile = view.profile
     changeable = set(profile.writable_roots)
     wanted: dict[str, tuple[str, int]] = {}
-    for one in view.toolchains:
+    for one in view.toolchains if profile.reads is Reads.LIMITED else ():
         for path in {one.path, one.real}:
             wanted[path] = (one.real, _READ_ONLY)
     for path in [*view.gitdirs, *profile.readable, profile.workspace]:

@@ -86,6 +86,10 @@ def _opened(profile: Profile) -> list[str]:
     )
 
 
+def must_stay_absent(profile: Profile) -> list[str]:
+    return [path for gitdir in _opened(profile) if (path := protected.must_stay_absent(gitdir))]
+
+
 def find_pins(profile: Profile, found: Surroundings) -> list[protected.Pin]:
     opened = _opened(profile)
     closed = [path for root in profile.writable_roots for path in protected.names(root, found.home)] + found.gitdirs

@@ -67,6 +67,12 @@ def placeheld(gitdir: str) -> list[str]:
     return [os.path.join(gitdir, name) for name in _PLACEHELD_IN_A_GITDIR]
 
 
+def must_stay_absent(gitdir: str) -> str | None:
+    """A `commondir` would make git take hooks and config from elsewhere; any placeholder for it would break git."""
+    path = os.path.join(gitdir, "commondir")
+    return None if os.path.lexists(path) else path
+
+
 def pin(path: str, *, closed: bool = True) -> Pin:
     found = os.lstat(path)
     if stat.S_ISLNK(found.st_mode):
@@ -92,11 +98,15 @@ def pins(root: str, closed: list[str], opened: list[str]) -> list[Pin]:
 
 
 class Pins:
-    """Whether the pinned paths are still the files they were. Cheap when nothing in the roots changed."""
+    """Whether the pinned paths are still the files they were. Cheap when nothing in the roots changed.
+
+    Every file is kept open: its number can then not be given to another that takes its place.
+    """
 
     def __init__(self, roots: tuple[str, ...], pinned: list[Pin]) -> None:
         self._roots = roots
         self._all = [*(pin(root, closed=False) for root in roots), *pinned]
+        self._kept = [os.open(one.path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC) for one in self._all]
         self._stamps: list[tuple[int, int, int]] = []
         self._flat = all(os.path.dirname(one.path) in roots for one in pinned)
 
@@ -110,6 +120,11 @@ class Pins:
         young = time.time_ns() - _STAMP_MARGIN_NS
         self._stamps = stamps if all(stamp[2] < young for stamp in stamps) else []
         return True
+
+    def close(self) -> None:
+        for descriptor in self._kept:
+            os.close(descriptor)
+        self._kept = []
 
 
 def _stamp(path: str) -> tuple[int, int, int]:

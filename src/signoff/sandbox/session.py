@@ -8,7 +8,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Self
 
 import msgspec
@@ -21,7 +21,7 @@ from signoff.sandbox.denial import Evidence, Host, explain
 from signoff.sandbox.ground import Ground, Start
 from signoff.sandbox.inside import serve
 from signoff.sandbox.launch import Zygote
-from signoff.sandbox.outcome import STRENGTH, Backend, Denial, Outcome, Request, Strength
+from signoff.sandbox.outcome import STRENGTH, Backend, Cause, Denial, Outcome, Request, Strength
 from signoff.sandbox.profile import Limits, Profile
 
 # Serve a listening descriptor until left, and tell which host:port was refused.
@@ -50,16 +50,16 @@ class Session:
         self._ground = Ground(profile, environ, start, require=wanted, only=only, layers=layers)
         self._profile = profile
         self._attach = attach
-        self._lock = threading.Lock()
+        self._changed = threading.Condition(threading.Lock())
+        self._busy = 0
         self._idle: list[Zygote] = []
         self._served: dict[Zygote, contextlib.AbstractContextManager[object]] = {}
         self._generation = 0
         self._born: dict[Zygote, int] = {}
-        self._places = threading.BoundedSemaphore(_MOST_AT_ONCE)
 
     def __enter__(self) -> Self:
         try:
-            with self._lock:
+            with self._changed:
                 self._idle.append(self._start())
         except BaseException:
             self._ground.close()
@@ -68,10 +68,8 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         """Ends every zygote and takes the placeholders away. Commands must have ended."""
-        with self._lock:
-            for zygote in self._idle:
-                self._end(zygote)
-            self._idle = []
+        with self._changed:
+            self._end_idle()
             self._ground.close()
 
     @property
@@ -89,13 +87,18 @@ class Session:
         stop: threading.Event | None = None,
         on_start: Callable[[int], object] | None = None,
     ) -> Outcome:
-        """Run one command to its end; setting `stop` ends it as if its time were up. Raises ChildFailed when it cannot be started, ChildLost when the sandbox dies."""
+        """Run one command to its end; setting `stop` ends it as if its time were up.
+
+        Raises ChildFailed when it cannot be started, ChildLost when the sandbox dies under it.
+        """
         _check(request)
         limits = _limits(self._profile.limits, request)
-        cwd = os.path.join(self._profile.workspace, request.cwd or "")
+        workspace = self._profile.workspace
+        cwd = os.path.join(workspace, request.cwd) if request.cwd is not None else workspace
         began = time.monotonic()
-        with self._zygote() as zygote:
-            zygote.refused.clear()
+        zygote = self._take()
+        answered = False
+        try:
             if on_start is not None:
                 on_start(zygote.process)  # ending that process ends the command and all it started
             exchange = Exchange(zygote, limits, request.stdin, self._ground.owner, stop)
@@ -103,39 +106,49 @@ class Session:
                 conversation = exchange.converse(cwd, request.argv, on_output)
             finally:
                 exchange.close()
-            if conversation.reply is None:
-                zygote.lost = True
+            answered = conversation.reply is not None
             refused = tuple(zygote.refused)
             conversation = _with_limit(conversation, zygote)
+        finally:
+            self._give_back(zygote, answered)
         outcome = self._outcome(conversation, request, cwd, (time.monotonic() - began) * 1000)
-        denial = self._denial(outcome, request, cwd, refused)
-        return outcome if denial is None else msgspec.structs.replace(outcome, denial=denial)
-
-    @contextlib.contextmanager
-    def _zygote(self) -> Iterator[Zygote]:
-        """A zygote to oneself. It goes back to the others only after an answered command."""
-        with self._places:
-            zygote = self._take()
-            answered = False
-            try:
-                yield zygote
-                answered = not zygote.lost
-            finally:
-                with self._lock:
-                    if answered and self._born[zygote] == self._generation:
-                        self._idle.append(zygote)
-                    else:
-                        self._end(zygote)
+        forbidden = self._ground.undo_forbidden()
+        if forbidden is not None:
+            denial = Denial(Cause.PROTECTED, forbidden, None, certain=True)
+            return msgspec.structs.replace(outcome, denial=denial)
+        if outcome.exit_code == 0:
+            return outcome
+        return msgspec.structs.replace(outcome, denial=self._denial(outcome, request, cwd, refused))
 
     def _take(self) -> Zygote:
-        with self._lock:
+        """A zygote to oneself."""
+        with self._changed:
+            while self._busy >= _MOST_AT_ONCE:
+                self._changed.wait()
             if not self._ground.intact():
                 self._generation += 1
-                for zygote in self._idle:
-                    self._end(zygote)
-                self._idle = []
+                self._end_idle()
                 self._ground.renew()
-            return self._idle.pop() if self._idle else self._start()
+            zygote = self._idle.pop() if self._idle else self._start()
+            self._busy += 1
+            return zygote
+
+    def _give_back(self, zygote: Zygote, answered: bool) -> None:
+        """It goes back to the others only after an answered command: another state of it is not known."""
+        with self._changed:
+            self._busy -= 1
+            self._changed.notify()
+            zygote.refused.clear()
+            if answered and self._born[zygote] == self._generation:
+                self._idle.append(zygote)
+            else:
+                zygote.lost = not answered
+                self._end(zygote)
+
+    def _end_idle(self) -> None:
+        for zygote in self._idle:
+            self._end(zygote)
+        self._idle = []
 
     def _start(self) -> Zygote:
         zygote = self._ground.zygote()
@@ -176,7 +189,7 @@ class Session:
         )
 
     def _denial(self, outcome: Outcome, request: Request, cwd: str, refused: tuple[str, ...]) -> Denial | None:
-        if outcome.exit_code == 0 or outcome.timed_out or not self._profile.confined:
+        if outcome.timed_out or not self._profile.confined:
             return None
         evidence = Evidence(
             argv=request.argv,
@@ -193,9 +206,11 @@ class Session:
 
 def _with_limit(talk: Conversation, zygote: Zygote) -> Conversation:
     """Say which limit the kernel enforced on a command that failed."""
-    enforced = zygote.group.exhausted() if zygote.group is not None else None
     failed = talk.reply is None or talk.reply[1] != 0
-    if enforced is None or talk.exhausted is not None or not failed:
+    if zygote.group is None or talk.exhausted is not None or not failed:
+        return talk
+    enforced = zygote.group.exhausted()
+    if enforced is None:
         return talk
     return msgspec.structs.replace(talk, exhausted="memory" if enforced == MEMORY else "processes")
 
@@ -203,7 +218,7 @@ def _with_limit(talk: Conversation, zygote: Zygote) -> Conversation:
 def _check(request: Request) -> None:
     if not request.argv or not request.argv[0]:
         raise UsageError("there is no program to run")
-    if any("\0" in word for word in (*request.argv, request.cwd or "")):
+    if "\0" in "".join(request.argv) or "\0" in (request.cwd or ""):
         raise UsageError("a word of the command contains a NUL character")
 
 

@@ -46,7 +46,8 @@ def open_trees(trees: list[Tree], namespaces: dict[tuple[int, int], int]) -> lis
 
 def _show_as_ours(tree: int, path: str, namespace: int, optional: bool) -> None:
     try:
-        kernel.set_attributes(tree, 0, user_namespace=namespace)
+        # Of the whole machine only the outermost: what is mounted below it, /proc and the like, cannot be shown so.
+        kernel.set_attributes(tree, 0, user_namespace=namespace, recursive=path != "/")
     except OSError as error:
         if not optional:
             raise Unmappable(error.errno, f"{path} cannot be shown under another owner: {error.strerror}") from None

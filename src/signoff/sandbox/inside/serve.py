@@ -26,18 +26,28 @@ class Spawner:
     def __init__(self, environment: dict[bytes, bytes]) -> None:
         self.environment = environment
         self.path = [part or b"." for part in environment.get(b"PATH", b"/usr/bin:/bin").split(b":")]
+        self.found: dict[bytes, bytes] = {}
 
     def spawn(self, words: list[bytes], descriptors: list[int]) -> int:
         actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(descriptors[:3])]
+        known = self.found.get(words[0])
+        if known is not None:
+            try:
+                return os.posix_spawn(known, words, self.environment, file_actions=actions, setsid=True)
+            except FileNotFoundError:
+                del self.found[words[0]]
         program = self._find(words[0])
         return os.posix_spawn(program, words, self.environment, file_actions=actions, setsid=True)
 
     def _find(self, name: bytes) -> bytes:
+        """As a shell does, and like a shell remembering it, but only what no command can replace."""
         if b"/" in name:
             return name
         for directory in self.path:
             candidate = directory + b"/" + name
             if os.access(candidate, os.X_OK) and not os.path.isdir(candidate):
+                if not any(os.access(place, os.W_OK) for place in self.path):
+                    self.found[name] = candidate
                 return candidate
         raise FileNotFoundError(2, "not found on PATH")
 
