@@ -153,7 +153,9 @@ PROTECTED = (".git", ".codex", ".vscode", ".claude", ".mcp.json", ".bashrc", ".s
 
 
 def tree(root: pathlib.Path) -> dict[str, tuple[int, int, int, str]]:
-    found = {}
+    found: dict[str, tuple[int, int, int, str]] = {}
+    if not root.exists():
+        return found
     for path in [root, *sorted(root.rglob("*"))]:
         status = path.lstat()
         content = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""

@@ -30,7 +30,7 @@ def attempt(name: str, expression: str) -> Attack:
 
 
 def call(name: str, expression: str) -> Attack:
-    return Attack(name, "py", f"{_LIBC}sys.exit(0 if {expression} >= 0 else 1)")
+    return Attack(name, "py", f"{_LIBC}sys.exit(0 if ({expression}) >= 0 else 1)")
 
 
 FILES = [
@@ -137,7 +137,8 @@ KERNEL = [
     call("pivot_root", "-1 if l.syscall(155, b'.', b'.') else 0"),
     attempt("chroot", "os.chroot('.')"),
     python("join a namespace", _LIBC + "fd = os.open('/proc/self/ns/user', 0); sys.exit(0 if l.setns(fd, 0) == 0 else 1)"),
-    python("capabilities", "import sys\nsys.exit(0 if any(int(x.split()[1], 16) for x in open('/proc/self/status') if x.startswith('Cap')) else 1)"),
+    python("capabilities", "import sys\nsys.exit(0 if any(int(x.split()[1], 16) for x in open('/proc/self/status') if x[:6] in ('CapEff', 'CapPrm', 'CapInh', 'CapAmb')) else 1)"),
+    python("capabilities to come", "import sys\nsys.exit(0 if any(int(x.split()[1], 16) for x in open('/proc/self/status') if x[:6] == 'CapBnd') else 1)"),
     python("new privileges", "import sys\nsys.exit(0 if 'NoNewPrivs:\\t1' not in open('/proc/self/status').read() else 1)"),
     python("no filter", "import sys\nsys.exit(0 if 'Seccomp:\\t2' not in open('/proc/self/status').read() else 1)"),
     call("io_uring", "l.syscall(425, 8, ctypes.create_string_buffer(120))"),

@@ -12,7 +12,7 @@ import sys
 from signoff.domain.errors import NotEnforceable
 from signoff.domain.settings import Network
 from signoff.sandbox.inside.kernel import RDONLY
-from signoff.sandbox.inside.mounts import Step, Tree
+from signoff.sandbox.inside.mounts import PROC_MASKED, Step, Tree
 from signoff.sandbox.launch import PACKAGES
 from signoff.sandbox.layout import Layout
 
@@ -68,8 +68,10 @@ def _arguments(step: Step, trees: list[Tree], visible: list[str]) -> list[str]:
             return ["--ro-bind" if int(step[2]) & RDONLY else "--bind", path, path]
         case "seal":
             return ["--remount-ro", path]
-        case "dev" | "proc":
-            return [f"--{kind}", f"/{kind}"]
+        case "dev":
+            return ["--dev", "/dev"]
+        case "proc":
+            return ["--proc", "/proc", *(word for name in PROC_MASKED for word in _mask(f"/proc/{name}"))]
         case _:
             raise NotEnforceable(f"bubblewrap cannot do this: {kind}")
 

@@ -15,7 +15,7 @@ _GONE = (2, 13, 20, 40)  # ENOENT, EACCES, ENOTDIR, ELOOP: what cannot be reache
 
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _PROC_SEALED = ("sys", "sysrq-trigger", "irq", "bus", "fs", "driver")
-_PROC_MASKED = ("kcore", "keys", "key-users", "timer_list", "kmsg", "acpi", "scsi", "sched_debug", "kallsyms")
+PROC_MASKED = ("kcore", "keys", "key-users", "timer_list", "kmsg", "acpi", "scsi", "sched_debug", "kallsyms")
 _BUILD = "/tmp"  # noqa: S108  any directory that exists: the new root is built on a tmpfs here, then it is the root
 
 Tree = tuple[str, int, tuple[int, int] | None, bool]  # path, attributes, owner to map or None, may be missing
@@ -184,7 +184,7 @@ class Root:
                 kernel.set_attributes(tree, kernel.RDONLY)
                 kernel.attach(tree, self.at(f"/proc/{name}"))
                 os.close(tree)
-        for name in _PROC_MASKED:
+        for name in PROC_MASKED:
             self.mask(f"/proc/{name}")
 
 
