@@ -106,6 +106,18 @@ def test_a_project_is_trusted_as_it_stands_and_says_what_it_sets(project: Path) 
     assert signoff("config", "get", "approval", cwd=project).out == "on-request\n"
 
 
+def test_trust_shows_what_a_project_hides(project: Path) -> None:
+    (project / ".signoff" / "config.toml").write_text('project_id = "a\u202eb"\n', encoding="utf-8")
+    assert "\u202e" not in signoff("config", "trust", cwd=project).err
+
+
+def test_an_error_names_a_hostile_file_without_obeying_it(home: Path) -> None:
+    hostile = home / "\x1b[2Jclear"
+    (hostile / "config.toml").mkdir(parents=True)
+    ended = signoff("config", "list", SIGNOFF_HOME=str(hostile))
+    assert (ended.status, "\x1b" in ended.err) == (3, False)
+
+
 def test_set_in_the_project_writes_the_projects_file(project: Path) -> None:
     assert signoff("config", "set", "--project", "approval", "untrusted", cwd=project).status == 0
     assert (project / ".signoff" / "config.toml").read_text(encoding="utf-8") == 'approval = "untrusted"\n'

@@ -23,7 +23,7 @@ from signoff.config.project import find_project, project_id
 def test_the_nearest_mark_upwards_is_the_project(tmp_path: Path, marks: list[str], start: str, root: str) -> None:
     for name in [*marks, start]:
         (tmp_path / name).mkdir(parents=True, exist_ok=True)
-    assert find_project(tmp_path / start, home=tmp_path) == tmp_path / root
+    assert find_project({"HOME": str(tmp_path)}, tmp_path / start) == tmp_path / root
 
 
 def test_a_project_has_a_readable_name_that_no_other_path_has() -> None:

@@ -15,6 +15,7 @@ from signoff.cli import help, installed
 from signoff.cli.commands import COMMANDS, OPTIONS
 from signoff.cli.output import Output
 from signoff.domain.errors import Exit, SignoffError, UsageError
+from signoff.domain.visible import visible
 
 NAME = "signoff"
 COMPLETION_VARIABLE = "_SIGNOFF_COMPLETE"
@@ -141,5 +142,5 @@ def explain(error: Exception) -> int:
 def complain(sentence: str, hint: str | None, status: Exit) -> int:
     if sys.stderr is not None:
         sentence = " ".join(sentence.split())  # click breaks some of its sentences into lists
-        click.echo(f"signoff: {sentence}" + (f"\n  {hint}" if hint else ""), err=True)
+        click.echo(f"signoff: {visible(sentence)}" + (f"\n  {hint}" if hint else ""), err=True)
     return status

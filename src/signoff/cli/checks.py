@@ -199,7 +199,7 @@ def directories(here: Surroundings) -> Finding:
 
 def rules(here: Surroundings) -> Finding:
     try:
-        project = find_project(here.directory, locations.home(here.environ))
+        project = find_project(here.environ, here.directory)
         found, warnings = find(Places(dict(here.environ), project, project_id(project)))
         for file in found:
             file.rules()

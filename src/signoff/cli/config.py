@@ -19,6 +19,7 @@ from signoff.config.layers import FILE, Layer, Setting, known_key, settings_in
 from signoff.config.project import find_project
 from signoff.domain.errors import NotFound, UsageError
 from signoff.domain.settings import SECRETS
+from signoff.domain.visible import visible
 
 HIDDEN = "(secret, not shown)"
 
@@ -181,7 +182,7 @@ def trust_project(output: Output, directory: Path, remove: bool) -> None:
       signoff config trust
       signoff config trust ~/work/app --remove
     """
-    root = _project(directory)
+    root = find_project(os.environ, directory)
     if remove:
         known = trust.distrust(os.environ, root)
         output.say(f"{root} is no longer trusted" if known else f"{root} was not trusted")
@@ -193,7 +194,7 @@ def trust_project(output: Output, directory: Path, remove: bool) -> None:
     if trust.CONFIG in files:
         written = document.parse(root / locations.PROJECT_FOLDER / FILE, files[trust.CONFIG])
         for setting in settings_in(written, Layer.PROJECT):
-            output.say(f"  {setting.key} = {_written(setting)}")
+            output.say(visible(f"  {setting.key} = {_written(setting)}"))
     trust.trust(os.environ, root, files)
     output.say(f"{root} is trusted with: {', '.join(sorted(files))}")
 
@@ -210,13 +211,12 @@ def show_schema(output: Output) -> None:
     output.json(schema.json_schema())
 
 
-def _project(directory: Path) -> Path:
-    home = os.environ.get("HOME")
-    return find_project(directory, Path(home).resolve() if home else None)
-
-
 def _file(project: bool) -> Path:
-    folder = _project(Path.cwd()) / locations.PROJECT_FOLDER if project else locations.user_config(os.environ)
+    folder = (
+        find_project(os.environ, Path.cwd()) / locations.PROJECT_FOLDER
+        if project
+        else locations.user_config(os.environ)
+    )
     return folder / FILE
 
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 import click
 import msgspec
 
+from signoff.domain.visible import visible
+
 
 class Style(enum.Enum):
     """What a colour means, so that a command never names one."""
@@ -41,7 +43,7 @@ class Output(msgspec.Struct, frozen=True):
             click.echo(line, err=True, color=True)
 
     def warn(self, line: str) -> None:
-        click.echo(f"signoff: warning: {line}", err=True)
+        click.echo(f"signoff: warning: {visible(line)}", err=True)
 
     def paint(self, text: str, style: Style, *, err: bool = False) -> str:
         return click.style(text, fg=style.value) if self.colourful(err=err) else text

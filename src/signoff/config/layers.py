@@ -66,7 +66,7 @@ def load(
         written = document.read(folder / FILE)
         if written is not None:
             values.update({setting.key: setting for setting in settings_in(written, layer)})
-    project = find_project(directory, _home(environ))
+    project = find_project(environ, directory)
     warnings = _apply_project(environ, project, values)
     values.update({setting.key: setting for setting in _from_environment(environ)})
     values.update({setting.key: setting for setting in _from_flags(flags)})
@@ -162,8 +162,3 @@ def _leaves(table: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
 def _place(written: Document, path: tuple[str, ...]) -> str:
     line = written.line_of(*path)
     return str(written.path) if line is None else f"{written.path}:{line}"
-
-
-def _home(environ: Environment) -> Path | None:
-    value = environ.get("HOME", "")
-    return Path(value).resolve() if value else None

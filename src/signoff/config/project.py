@@ -4,16 +4,17 @@ import hashlib
 import re
 from pathlib import Path
 
-from signoff.config.locations import PROJECT_FOLDER
+from signoff.config.locations import PROJECT_FOLDER, Environment
 
 _READABLE_LENGTH = 48
 
 
-def find_project(directory: Path, home: Path | None) -> Path:
+def find_project(environ: Environment, directory: Path) -> Path:
     """The nearest directory upwards with a `.signoff` or a `.git`; else the directory itself.
 
     The home directory is a project only for whoever stands in it: a repository of dotfiles is not around everything.
     """
+    home = Path(environ["HOME"]).resolve() if environ.get("HOME") else None
     start = directory.resolve()
     for candidate in (start, *start.parents):
         if candidate != start and (candidate == home or candidate.parent == candidate):
