@@ -169,3 +169,16 @@ def test_secrets_are_out_before_anything_is_written(tmp_path: pathlib.Path) -> N
     written = b"".join(lines_of(tmp_path))
     assert secret.encode() not in written
     assert b"https://api.example" in written
+
+
+def test_records_nobody_waits_for_are_synced_once_there_are_many(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("signoff.ledger.log.MOST_UNSYNCED", 100)
+    ledger = open_ledger(tmp_path)
+    told = threading.Event()
+    ledger.submit(result(1)).add_done_callback(lambda ticket: told.set())
+    for number in range(100):
+        ledger.submit(result(number))
+    assert told.wait(30)
+    ledger.close()

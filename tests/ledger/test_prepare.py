@@ -69,6 +69,24 @@ def test_the_digest_is_keyed_and_that_of_the_original_arguments() -> None:
     assert written["args"] == {"a": 1, "b": "[x]"}
 
 
+def test_what_was_redacted_once_is_not_redacted_again() -> None:
+    """A result repeats the arguments of its request; equal arguments only, and not by their order of members."""
+    asked: list[Any] = []
+
+    class Counts(Masks):
+        def value(self, value: Any) -> Any:
+            asked.append(value)
+            return super().value(value)
+
+    prepare = Preparation(Counts(), KEY)
+    args = {"a": SECRET, "b": 1}
+    first = json.loads(prepare.bytes(request(1, args=args)))
+    second = json.loads(prepare.bytes(result(1, args={"b": 1, "a": SECRET})))
+    assert first["args"] == second["args"] == {"a": "[x]", "b": 1}
+    assert json.loads(prepare.bytes(result(1, args={"a": SECRET, "b": 2})))["args"] == {"a": "[x]", "b": 2}
+    assert asked == [args, {"a": SECRET, "b": 2}]
+
+
 @pytest.mark.parametrize(
     "args",
     [

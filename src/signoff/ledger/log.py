@@ -21,6 +21,7 @@ from signoff.ledger.records import Close, Decision, Genesis, Record
 from signoff.ledger.redact import Redactor
 
 LARGEST_BACKLOG = 64 * 1024 * 1024  # bytes that may wait for the disk before the ledger gives up
+MOST_UNSYNCED = 4_096  # records that ride along before a sync is made for their own sake
 LONGEST_CLOSE = 30.0  # seconds
 
 
@@ -188,7 +189,7 @@ class Ledger:
         self._lines.append(line)
         self._backlog += len(line)
         self._waiting.append(ticket)
-        self._sync_wanted |= urgent
+        self._sync_wanted |= urgent or len(self._waiting) >= MOST_UNSYNCED
         self._changed.notify()
         return ticket
 
@@ -213,9 +214,9 @@ class Ledger:
                 if sync:
                     self._sync()
                     self._settle(covered, None)
-            except OSError as error:
+            except Exception as error:  # whatever it is: a committer that died in silence would leave everybody waiting
                 self.failure = LedgerUnwritable(
-                    f"the ledger cannot be written: {error.strerror or error}",
+                    f"the ledger cannot be written: {getattr(error, 'strerror', None) or error}",
                     hint="Nothing is allowed without a record of it. Make room or repair the disk, then start again.",
                 )
         self._settle(None, self.failure)

@@ -5,6 +5,8 @@ that two calls with the same secret can be compared without knowing it. The dige
 short secret can be guessed.
 """
 
+import builtins
+import functools
 import hashlib
 import hmac
 from typing import Any, Protocol, assert_never
@@ -18,6 +20,9 @@ from signoff.ledger.records import Close, Decision, Effects, Event, Genesis, Rec
 LARGEST_RECORD = 1024 * 1024  # bytes; a bigger one keeps the beginning of each string
 LONGEST_STRING = 2_000  # characters kept of a string in a record that is too big
 LONGEST_LIST = 200
+SHORT = 1_000  # characters of a text worth remembering
+LARGEST_KNOWN = 16 * 1024  # bytes of arguments worth remembering
+MOST_KNOWN = 128
 WITHHELD = "[withheld: redaction failed]"
 TOO_BIG = "[left out: too big]"
 
@@ -32,16 +37,21 @@ class Redacts(Protocol):
 class Preparation:
     def __init__(self, redactor: Redacts, key: bytes) -> None:
         self._redactor = redactor
+        self._redact_short = functools.lru_cache(maxsize=256)(redactor.text)  # reasons and paths come again and again
+        self._arguments_known: dict[str, Any] = {}  # redacted, by digest: a result repeats what its request said
         self._hmac = hmac.new(key, digestmod=hashlib.sha256)
         self.key_id = hashlib.sha256(b"signoff ledger key\0" + key).hexdigest()[:16]
 
     def digest(self, value: Any) -> str:
         """The keyed digest of a value's canonical JSON."""
+        return self._digest(canonical(value))
+
+    def _digest(self, data: builtins.bytes) -> str:
         mac = self._hmac.copy()
-        mac.update(canonical(value))
+        mac.update(data)
         return mac.hexdigest()
 
-    def bytes(self, record: Record) -> bytes:
+    def bytes(self, record: Record) -> builtins.bytes:
         clean = self.clean(record)
         try:
             encoded = encode(clean)
@@ -75,7 +85,17 @@ class Preparation:
                 assert_never(record)
 
     def _arguments(self, args: Any) -> dict[str, Any]:
-        return {"args": self._value(args), "args_hmac": self.digest(args)}
+        data = canonical(args)
+        digest = self._digest(data)
+        known = self._arguments_known
+        if digest in known:
+            return {"args": known[digest], "args_hmac": digest}
+        redacted = self._value(args)
+        if len(data) <= LARGEST_KNOWN:
+            if len(known) >= MOST_KNOWN:
+                known.clear()
+            known[digest] = redacted
+        return {"args": redacted, "args_hmac": digest}
 
     def _match(self, match: dict[str, Any]) -> dict[str, Any]:
         """Of a rule that spoke only the reason is free text; its id and place must stay as they are."""
@@ -95,7 +115,7 @@ class Preparation:
         if not text:
             return text
         try:
-            return well_formed(self._redactor.text(text))
+            return well_formed(self._redact_short(text) if len(text) <= SHORT else self._redactor.text(text))
         except Exception:  # whatever went wrong: the original must not be written, and the record must
             return WITHHELD
 
