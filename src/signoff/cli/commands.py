@@ -15,6 +15,9 @@ COMMANDS: dict[str, Entry] = {
     "config": Entry("signoff.cli.config:config", "Look at settings, change them, trust a project's."),
     "doctor": Entry("signoff.cli.doctor:doctor", "Check whether this machine can do what signoff promises."),
     "completion": Entry("signoff.cli.completion:completion", "Print the completion script of a shell."),
+    "exec": Entry(
+        "signoff.cli.exec:exec_", "Run one command through the gate: judged, asked about, confined, recorded."
+    ),
     "execpolicy": Entry("signoff.cli.execpolicy:execpolicy", "Ask rule files, and nothing else, about a command."),
     "grants": Entry("signoff.cli.grants:grants", "See what was approved for good or for a while, and take it back."),
     "policy": Entry(

@@ -1,0 +1,104 @@
+"""Put a gate together from the configuration: rules, reviewer, sandboxes, ledger. Apart from `wiring`, because it imports
+all of them."""
+
+import contextlib
+import os
+import platform
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from signoff import __version__
+from signoff.approvals.review import Reviewer
+from signoff.approvals.rulebook import SessionRules
+from signoff.approvals.unattended import Unattended
+from signoff.cli.output import Output
+from signoff.cli.terminal import TerminalReviewer
+from signoff.config import locations
+from signoff.config.judging import judging_context
+from signoff.config.layers import Configuration
+from signoff.config.project import project_id
+from signoff.config.rules import Places, RuleBook
+from signoff.domain.call import ToolCall
+from signoff.domain.errors import Exit
+from signoff.domain.event import RunEvent
+from signoff.domain.settings import Audit, PolicySettings
+from signoff.gate import Gate
+from signoff.ledger.log import Ledger
+from signoff.ledger.place import load_key, new_run_id
+from signoff.ledger.records import Genesis
+from signoff.sandbox.profile import resolve
+from signoff.sandbox.sessions import Sessions
+from signoff.tools.registry import Registry
+from signoff.tools.tool import Place, Tool
+
+
+class Run:
+    """One stretch of work with one ledger. What stands in `status` at the end is recorded as its exit status."""
+
+    def __init__(self, gate: Gate, ledger: Ledger, file: Path) -> None:
+        self.gate = gate
+        self.file = file
+        self.run_id = ledger.run_id
+        self.status: int = Exit.INTERRUPTED
+
+    def call(self, name: str, args: dict[str, Any]) -> ToolCall:
+        return ToolCall(f"call-{uuid.uuid4().hex[:12]}", name, "", args, self.run_id, time.time_ns() // 1_000_000)
+
+
+@contextlib.contextmanager
+def opened(
+    output: Output,
+    loaded: Configuration,
+    command: tuple[str, ...],
+    *,
+    tools: Iterable[Tool[Any]] = (),
+    reviewer: Reviewer | None = None,
+    show: Callable[[RunEvent], None] = lambda event: None,
+) -> Iterator[Run]:
+    """A run in the current directory, from its first record to its last."""
+    settings, workspace = loaded.settings, Path.cwd().resolve()
+    name = settings.project_id or project_id(loaded.project)
+    context = judging_context(settings, os.environ, workspace, now_ms=0)
+    rules = RuleBook(Places(dict(os.environ), loaded.project, name), warn=output.warn)
+    profile = resolve(settings.sandbox, str(workspace))
+    registry = Registry()
+    for tool in tools:
+        registry.add(tool)
+    genesis = Genesis(
+        command=command,
+        workspace=str(workspace),
+        project_id=name,
+        signoff=__version__,
+        redact=settings.ledger.redact,
+        approval=settings.approval,
+        sandbox=settings.sandbox.mode,
+        environment={"python": platform.python_version(), "platform": platform.platform()},
+    )
+    directory = locations.runs(os.environ)
+    ledger = Ledger.create(str(directory), new_run_id(), genesis, key=load_key(str(locations.state(os.environ))))
+    run: Run | None = None
+    try:
+        with Sessions(profile, os.environ) as sandboxes:
+            gate = Gate(
+                registry=registry,
+                rulebook=SessionRules(rules, context, audit=settings.policy.audit),
+                reviewer=reviewer or _reviewer(output, settings.policy),
+                ledger=ledger,
+                sandboxes=sandboxes,
+                place=Place(workspace=str(workspace), home=str(locations.home(os.environ))),
+                approval=settings.approval,
+                limit_s=settings.policy.decision_timeout_ms / 1_000,
+                show=show,
+            )
+            run = Run(gate, ledger, directory / f"{ledger.run_id}.jsonl")
+            yield run
+    finally:
+        ledger.close(run.status if run else Exit.INTERNAL)
+
+
+def _reviewer(output: Output, settings: PolicySettings) -> Reviewer:
+    terminal = TerminalReviewer.find(colour=output.colourful(err=True)) if settings.audit is Audit.PROMPT else None
+    return terminal or Unattended(settings.default_action, settings.on_ask)
