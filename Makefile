@@ -23,7 +23,7 @@ $(READY): pyproject.toml hatch_build.py $(LOCKS)
 	@touch $@
 
 demo: setup ## Run the main job on embedded defaults: no account, no key, no server
-	@$(BIN)/signoff doctor
+	@$(BIN)/signoff demo
 
 test: setup ## Set everything up and pass the tests
 	@$(BIN)/python -m pytest -n 2

@@ -13,6 +13,7 @@ class Entry:
 COMMANDS: dict[str, Entry] = {
     "audit": Entry("signoff.cli.audit:audit", "Read the ledger of a run, and check that nobody changed it."),
     "config": Entry("signoff.cli.config:config", "Look at settings, change them, trust a project's."),
+    "demo": Entry("signoff.cli.demo:demo", "Watch a scripted agent work and misbehave, in a throw-away directory."),
     "doctor": Entry("signoff.cli.doctor:doctor", "Check whether this machine can do what signoff promises."),
     "completion": Entry("signoff.cli.completion:completion", "Print the completion script of a shell."),
     "exec": Entry(
