@@ -2,11 +2,17 @@
 
 import json
 import pathlib
+import shutil
+import subprocess
 
 import pytest
 
-from signoff.domain.intent import Command
-from signoff.policy.shell import read_argv
+from signoff.domain.intent import Command, Opaque
+from signoff.policy.shell import Reading, read_argv
+from signoff.policy.shell.examine import Findings
+from signoff.policy.shell.plain import RESERVED, read_plain
+from signoff.policy.shell.script import SIMPLE
+from signoff.policy.shell.tree import follow_tree
 from tests.policy.granting import CWD, HOME, commands, granted, is_dangerous, read
 
 
@@ -74,6 +80,53 @@ def test_the_vectors_of_other_projects_agree_but_for_known_differences(cases: pa
     assert different == newer_refuses_git | broken_but_dangerous
 
 
-def test_every_known_command_line_is_read_without_an_exception(cases: pathlib.Path) -> None:
-    for line in (cases / "commands" / "tldr.txt").read_text(encoding="utf-8").splitlines():
-        assert any(isinstance(aspect, Command) for aspect in read(line).aspects) or not read(line).plain
+@pytest.fixture(scope="module")
+def readings(cases: pathlib.Path) -> dict[str, Reading]:
+    lines = (cases / "commands" / "tldr.txt").read_text(encoding="utf-8").splitlines()
+    return {line: read(line) for line in lines}
+
+
+def test_every_known_command_line_says_something(readings: dict[str, Reading]) -> None:
+    assert len(readings) > 29_000
+    assert [line for line, reading in readings.items() if not reading.aspects] == []
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
+def test_what_bash_refuses_is_not_plain(readings: dict[str, Reading]) -> None:
+    """Each plain line becomes a function body, thousands at a time; only a file that fails is looked at closer."""
+    plain = [line for line, reading in readings.items() if reading.plain]
+    assert len(plain) > 20_000
+    assert [line for line in _suspects(plain) if not _bash_accepts(line)] == []
+
+
+def _suspects(lines: list[str]) -> list[str]:
+    if not lines or _bash_accepts("".join(f"f() {{\n{line}\n}}\n" for line in lines)):
+        return []
+    if len(lines) == 1:
+        return lines
+    middle = len(lines) // 2
+    return _suspects(lines[:middle]) + _suspects(lines[middle:])
+
+
+def _bash_accepts(script: str) -> bool:
+    run = subprocess.run(["bash", "-n"], input=script.encode(), capture_output=True, timeout=60, check=False)
+    return run.returncode == 0 and not run.stderr
+
+
+def test_the_fast_path_reads_what_the_careful_one_reads(readings: dict[str, Reading]) -> None:
+    for line in readings:
+        if SIMPLE.fullmatch(line):
+            words = [segment.words for segment in read_plain(line, HOME)] if line.split()[0] not in RESERVED else None
+            assert words is None or words == [line.split()]
+
+
+def test_the_strict_reader_and_the_grammar_agree(readings: dict[str, Reading]) -> None:
+    """Two readers, written apart, find the same words in every line of which both claim to know them."""
+    for line, reading in readings.items():
+        if reading.plain and not SIMPLE.fullmatch(line):
+            findings = Findings(CWD, HOME)
+            follow_tree(findings, line, 0)
+            if not any(isinstance(aspect, Opaque) and aspect.asks for aspect in findings.aspects):
+                ours = [aspect.words for aspect in reading.aspects if isinstance(aspect, Command)]
+                theirs = [aspect.words for aspect in findings.aspects if isinstance(aspect, Command)]
+                assert [words for words in ours if words not in theirs] == [], line

@@ -160,7 +160,11 @@ class Findings:
 def shown(words: Iterable[str]) -> str:
     """Words as a person would type them."""
     texts = (word.raw if isinstance(word, Dynamic) else word for word in words)
-    return " ".join(f"'{text}'" if not text or _QUOTE.search(text) else text for text in texts)
+    return " ".join(_quoted(text) if not text or _QUOTE.search(text) else text for text in texts)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\"'\"'") + "'"
 
 
 def reads_commands(name: str, words: list[str]) -> bool:

@@ -25,13 +25,13 @@ from signoff.policy.shell.segments import Join, Segment
 from signoff.policy.shell.unwrap import Script, Unwrapped
 from signoff.policy.shell.words import Dialect, Refused
 
-_SIMPLE = re.compile(r"[ \t]*([A-Za-z0-9_./+-]+)(?:[ \t]+[A-Za-z0-9_./:=@%+,-]+)*[ \t]*")
+SIMPLE = re.compile(r"[ \t]*([A-Za-z0-9_./+-]+)(?:[ \t]+[A-Za-z0-9_./:=@%+,-]+)*[ \t]*")
 _DIALECTS = {"bash": Dialect.BASH, "zsh": Dialect.ZSH, "sh": Dialect.POSIX, "dash": Dialect.POSIX}
 
 
 def read_script(script: str, *, cwd: str, home: str, dialect: Dialect = Dialect.BASH) -> Reading:
     """What the script would do when a shell runs it in `cwd`."""
-    match = _SIMPLE.fullmatch(script)
+    match = SIMPLE.fullmatch(script)
     if (
         match is None
         or match[1] in RESERVED

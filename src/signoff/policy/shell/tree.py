@@ -20,6 +20,7 @@ from signoff.policy.shell.words import Dialect, Dynamic, Kind, Refused, read_wor
 _PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 _MAX_NESTING = 200
 _GAP = re.compile(rb"(?:[ \t\n]|\\\n)*")
+_BLANK_INSIDE = re.compile(rb"(?<!\\)[ \t\n]")
 _WORD_AFTER_NEWLINE = re.compile(r"(^|\n)([ \t]*)\\(?=[A-Za-z0-9_./-])")
 _ARGUMENTS = frozenset(
     "word number string raw_string concatenation ansi_c_string translated_string simple_expansion expansion arithmetic_expansion "
@@ -30,7 +31,22 @@ _WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 _OPERATORS = _WRITES | {"<", "<&", "<&-", ">&-"}
 _DESCRIPTOR = re.compile(r"[0-9]+-?|-")
 _AFTER_BRACE = frozenset({b" ", b"\t", b"\n", b"("})
-_OWN_BLANKS = frozenset({"string", "heredoc_body", "heredoc_content", "expansion"})
+_OWN_BLANKS = frozenset(
+    {
+        "string",
+        "heredoc_body",
+        "heredoc_content",
+        "expansion",
+        "raw_string",
+        "ansi_c_string",
+        "comment",
+        "arithmetic_expansion",
+        "regex",
+    }
+)
+_EXPRESSIONS = frozenset(
+    "unary_expression binary_expression parenthesized_expression ternary_expression postfix_expression".split()
+)
 _STARTS_SOMETHING = frozenset({"test_command", "declaration_command", "unset_command"})
 
 
@@ -102,7 +118,7 @@ class _Tree:
                 self.herestring(node, segment)
             elif node.type == "heredoc_redirect":
                 spans.extend(self.heredoc(node, segment))
-            elif node.type == "variable_assignment" and is_assignment(self.text(node)):
+            elif node.type == "variable_assignment" and not spans and is_assignment(self.text(node)):
                 self.findings.not_plain("an assignment")
             else:
                 spans.append((node.start_byte, node.end_byte))
@@ -124,7 +140,7 @@ class _Tree:
 
     def other_command(self, node: tree_sitter.Node) -> None:
         segment = Segment([], self.text(node))
-        self.start(self.words(node.children, segment), segment)
+        self.start(self.words(list(_parts(node)), segment), segment)
 
     def redirected(self, node: tree_sitter.Node, join: Join, level: int) -> None:
         """The grammar hangs the redirections of a whole pipe's last command on the pipe."""
@@ -235,6 +251,15 @@ class _Tree:
             follow_script(self.findings, match[1], self.depth + 1, Dialect.BASH)
 
 
+def _parts(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    """The words of a test, which the grammar arranges as expressions."""
+    for child in node.children:
+        if child.type in _EXPRESSIONS:
+            yield from _parts(child)
+        else:
+            yield child
+
+
 def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Spans that touch, made one."""
     joined: list[tuple[int, int]] = []
@@ -262,7 +287,7 @@ def _gaps_are_gaps(root: tree_sitter.Node, source: bytes) -> bool:
     for start, end, quoted in _leaves(root):
         if start > position and _GAP.fullmatch(source, position, start) is None:
             return False
-        if not quoted and source[start : start + 1] in (b" ", b"\t", b"\n") and end - start > 1:
+        if not quoted and end - start > 1 and _BLANK_INSIDE.search(source, start, end):
             return False
         position = max(position, end)
     return _GAP.fullmatch(source, position) is not None
