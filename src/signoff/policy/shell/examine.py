@@ -22,6 +22,8 @@ SPECIAL = frozenset(unwrap.names()) | operands.PROGRAMS | network.BY_URL | netwo
 
 DOWNLOADERS = frozenset("curl wget fetch nc ncat netcat base64 base32 xxd openssl aria2c gpg uudecode socat".split())
 _HARMLESS_DEVICES = frozenset("/dev/null /dev/stdout /dev/stderr /dev/tty /dev/zero /dev/full".split())
+_PLAIN_TEXT = re.compile(r"[A-Za-z0-9_./:=@%+,-]+(?: [A-Za-z0-9_./:=@%+,-]+)*")
+_HAS_DOTS = re.compile(r"(?:^|/)\.{0,2}(?:/|$)")
 _QUOTE = re.compile(r"[^A-Za-z0-9_./:=@%+,-]")
 _USES: dict[operands.Use, Callable[[str], Aspect]] = {
     operands.Use.READ: FileRead,
@@ -45,10 +47,6 @@ class Findings:
         self.reason: str | None = None
         self.commands = 0
 
-    @property
-    def plain(self) -> bool:
-        return self.reason is None
-
     def not_plain(self, reason: str) -> None:
         self.reason = self.reason or reason
 
@@ -67,6 +65,9 @@ class Findings:
                 return None
         words = segment.words
         name = base_name(words[0])
+        if segment.literal and name not in SPECIAL and name[:2] != "ld" and not segment.reads and not segment.writes:
+            self._record(segment, depth, None)
+            return None
         if isinstance(words[0], Dynamic):
             self.not_plain("a program name that only the shell knows")
             known = words[0].value
@@ -151,14 +152,22 @@ class Findings:
             elif text == "/dev/null":
                 return
         for directory in self.directories if text[0] != "/" else self.directories[:1]:
-            path = posixpath.normpath(posixpath.join(directory, text))
-            aspect = _USES[use]("/" + path.lstrip("/"))
+            aspect = _USES[use](_absolute(directory, text))
             if aspect not in self.aspects:
                 self.aspects.append(aspect)
 
 
+def _absolute(directory: str, text: str) -> str:
+    if text[0] != "/" and directory != "/" and not _HAS_DOTS.search(text):
+        return f"{directory}/{text}"  # nothing to normalise
+    return "/" + posixpath.normpath(posixpath.join(directory, text)).lstrip("/")
+
+
 def shown(words: Iterable[str]) -> str:
     """Words as a person would type them."""
+    joined = " ".join(words)
+    if _PLAIN_TEXT.fullmatch(joined):
+        return joined
     texts = (word.raw if isinstance(word, Dynamic) else word for word in words)
     return " ".join(_quoted(text) if not text or _QUOTE.search(text) else text for text in texts)
 

@@ -4,8 +4,6 @@ import importlib
 import re
 from collections.abc import Iterable
 
-import msgspec
-
 from signoff.domain.intent import Command, Opaque
 from signoff.policy.shell.characters import MAX_CHARACTERS, objection
 from signoff.policy.shell.directories import Places
@@ -25,30 +23,41 @@ from signoff.policy.shell.segments import Join, Segment
 from signoff.policy.shell.unwrap import Script, Unwrapped
 from signoff.policy.shell.words import Dialect, Refused
 
-SIMPLE = re.compile(r"[ \t]*([A-Za-z0-9_./+-]+)(?:[ \t]+[A-Za-z0-9_./:=@%+,-]+)*[ \t]*")
+SIMPLE = re.compile(r"[ \t]*[A-Za-z0-9_./+-]+(?:[ \t]+[A-Za-z0-9_./:=@%+,-]+)*[ \t]*")
+_WORD = r"""([A-Za-z0-9_./:=@%+,-]+)|'([^'\n]*)'|"([^"\\$`\n]*)\""""
+_WORDS = re.compile(_WORD)
+_QUOTED = re.compile(rf"[ \t]*[A-Za-z0-9_./+-]+(?:[ \t]+(?:{_WORD}))*[ \t]*")
 _DIALECTS = {"bash": Dialect.BASH, "zsh": Dialect.ZSH, "sh": Dialect.POSIX, "dash": Dialect.POSIX}
 
 
 def read_script(script: str, *, cwd: str, home: str, dialect: Dialect = Dialect.BASH) -> Reading:
     """What the script would do when a shell runs it in `cwd`."""
-    match = SIMPLE.fullmatch(script)
-    if (
-        match is None
-        or match[1] in RESERVED
-        or len(script) > MAX_CHARACTERS
-        or "        " in script
-        or dialect is Dialect.ZSH
-    ):
+    words = None if dialect is Dialect.ZSH else words_of_one_command(script)
+    if words is None:
         findings = Findings(cwd, home)
         follow_script(findings, script, 0, dialect)
         return finished(findings)
-    # dequoting changes nothing in these characters, so no parser is needed
-    name = base_name(match[1])
+    name = base_name(words[0])
     if name not in SPECIAL and name[:2] != "ld":
-        return Reading(True, (Command(tuple(script.split()), script),))
+        return Reading(True, (Command(tuple(words), script),))
     findings = Findings(cwd, home)
-    follow_segment(findings, Segment(script.split(), script, literal=True), 0)
+    follow_segment(findings, Segment(words, script, literal=True), 0)
     return finished(findings)
+
+
+def words_of_one_command(script: str) -> list[str] | None:
+    """The words, if the script is one command in characters and quotes that mean themselves: no parser is needed."""
+    match = SIMPLE.fullmatch(script)
+    if match is not None:
+        words = script.split()
+        doubtful = len(script) > MAX_CHARACTERS or "        " in script
+    else:
+        match = _QUOTED.fullmatch(script)
+        if match is None:
+            return None
+        words = [bare or single or double for bare, single, double in _WORDS.findall(script)]
+        doubtful = objection(script) is not None
+    return None if doubtful or words[0] in RESERVED else words
 
 
 def read_argv(argv: tuple[str, ...], *, cwd: str, home: str) -> Reading:
@@ -66,14 +75,16 @@ def read_argv(argv: tuple[str, ...], *, cwd: str, home: str) -> Reading:
 
 def finished(findings: Findings) -> Reading:
     aspects = findings.aspects
-    if findings.plain:
+    if findings.reason is None:
         return Reading(True, tuple(aspects))
-    if not any(isinstance(aspect, Opaque) for aspect in aspects):
-        aspects.append(Opaque("", findings.reason or "", asks=False))
-    found = (
-        msgspec.structs.replace(aspect, plain=False) if isinstance(aspect, Command) else aspect for aspect in aspects
-    )
+    found = [_only_restricted(aspect) if type(aspect) is Command else aspect for aspect in aspects]
+    if not any(type(aspect) is Opaque for aspect in found):
+        found.append(Opaque("", findings.reason, asks=False))
     return Reading(False, tuple(found), findings.reason)
+
+
+def _only_restricted(it: Command) -> Command:
+    return Command(it.words, it.text, False, it.depth, it.inner, it.transparent, it.directory)
 
 
 def follow_script(findings: Findings, script: str, depth: int, dialect: Dialect) -> None:

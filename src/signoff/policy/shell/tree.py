@@ -21,6 +21,7 @@ _PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 _MAX_NESTING = 200
 _GAP = re.compile(rb"(?:[ \t\n]|\\\n)*")
 _BLANK_INSIDE = re.compile(rb"(?<!\\)[ \t\n]")
+_LONE_DASH = re.compile(r"(?<=[ \t])-(?=[ \t]*<<)")  # the grammar loses it
 _WORD_AFTER_NEWLINE = re.compile(r"(^|\n)([ \t]*)\\(?=[A-Za-z0-9_./-])")
 _ARGUMENTS = frozenset(
     "word number string raw_string concatenation ansi_c_string translated_string simple_expansion expansion arithmetic_expansion "
@@ -52,6 +53,7 @@ _STARTS_SOMETHING = frozenset({"test_command", "declaration_command", "unset_com
 
 def follow_tree(findings: Findings, script: str, depth: int) -> None:
     """Read the text as it is and, where that differs, with the forms written out that the grammar misreads."""
+    script = _LONE_DASH.sub(r"\-", script)
     _walk_text(findings, script, depth)
     written_out = _WORD_AFTER_NEWLINE.sub(r"\1\2", script.replace("\\\n", ""))
     if written_out != script:
