@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from signoff.domain.intent import Aspect, Command, FileDelete, FileRead, FileWrite, Host, Opaque
 from signoff.policy.commands.cautious import CAUTIOUS, OPERANDS_COUNT
@@ -163,10 +163,10 @@ def _absolute(directory: str, text: str) -> str:
     return "/" + posixpath.normpath(posixpath.join(directory, text)).lstrip("/")
 
 
-def shown(words: Iterable[str]) -> str:
+def shown(words: Sequence[str]) -> str:
     """Words as a person would type them."""
     joined = " ".join(words)
-    if _PLAIN_TEXT.fullmatch(joined):
+    if joined.count(" ") == len(words) - 1 and _PLAIN_TEXT.fullmatch(joined):
         return joined
     texts = (word.raw if isinstance(word, Dynamic) else word for word in words)
     return " ".join(_quoted(text) if not text or _QUOTE.search(text) else text for text in texts)
