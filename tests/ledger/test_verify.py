@@ -157,6 +157,13 @@ def test_a_record_of_another_run_and_a_replaced_one_are_edits(lines: list[bytes]
     assert outcome([*lines[:6], *rehashed, *lines[7:]]) == (60, 6)
 
 
+def test_numbers_and_keys_that_are_spelled_in_many_ways_hold_too(tmp_path: pathlib.Path) -> None:
+    ledger = open_ledger(tmp_path)
+    ledger.submit(Event(name="odd", data={"small": 1e-7, "big": 1e21, "exact": 2**60, "😀": 1, "\ue000": 2, "": -0.0}))
+    ledger.close()
+    assert outcome(lines_of(tmp_path)) == (0, None)
+
+
 @pytest.mark.parametrize(
     ("data", "code"),
     [(b"", 61), (b"\n", 60), (b"{}\n", 60), (b"not a ledger", 63), (b"x" * 3_000_000, 60), (b"\xff\xfe\n", 60)],
