@@ -23,6 +23,7 @@ from tests.cli.program import PROGRAM, Ended, signoff
 
 NEEDS_NO_SETTINGS = {
     "audit list",
+    "demo",
     "policy init",
     "redact",
     "version",

@@ -125,15 +125,11 @@ def _show(output: Output, step: Step, result: ToolResult, verdict: Verdict) -> b
         "stopped": ("✗", Style.BAD),
     }[became]
     rule = verdict.winner.rule_id if verdict.winner else "no rule"
-    width = max(shutil.get_terminal_size((120, 24)).columns, 60)
     output.text(
         f"  {output.paint(f'{mark} {became:8}', style)} {step.says:21}"
         f" {output.paint(f'{verdict.decision.word:5} {rule:34} {result.duration_ms:>5} ms', Style.FAINT)}"
     )
-    shown = visible(step.command)
-    output.text(
-        output.paint(f"               {shown if len(shown) <= width - 16 else shown[: width - 17] + '…'}", Style.FAINT)
-    )
+    output.text(output.paint(f"               {visible(step.command)}", Style.FAINT))
     said = _said(result)
     if said:
         output.text(f"               {visible(said)}")

@@ -69,12 +69,13 @@ class RuleBook:
         """Raises RulesInvalid or ConfigUnreadable: there are no last good rules yet. `warn` hears of later trouble."""
         self._places = places
         self._warn = warn
-        self._seen = _signature(places)
+        self._watch = _Watch(places)
+        self._seen = self._watch.signature()
         self._rules = self._load()
 
     def current(self) -> Rules:
         """The rules as the files have them now; while one cannot be read, the last good ones."""
-        seen = _signature(self._places)
+        seen = self._watch.signature()
         if seen != self._seen:
             self._seen = seen
             try:
@@ -182,24 +183,31 @@ def _decoded(content: bytes, path: Path) -> str:
         raise ConfigUnreadable(f"{path}:{line}: not UTF-8 text", hint="Save the file as UTF-8.") from error
 
 
-def _signature(places: Places) -> tuple[tuple[str, int, int, int], ...]:
-    """What changes whenever any of the files does."""
-    return tuple(_stamps(places))
+class _Watch:
+    """Notices when any of the files changes. Looked at before every call, so the names are put together once."""
 
+    def __init__(self, places: Places) -> None:
+        project = places.project / locations.PROJECT_FOLDER
+        folders = [*(folder for folder, _ in places.folders()), project / trust.RULES]
+        files = [path for path, _ in places.policies()] + [places.user_grants, places.project_grants, project / POLICY]
+        files.append(locations.trust_store(places.environ))
+        self._folders = [str(folder) for folder in folders]
+        self._files = [str(file) for file in files]
 
-def _stamps(places: Places) -> Iterator[tuple[str, int, int, int]]:
-    project = places.project / locations.PROJECT_FOLDER
-    folders = [*(folder for folder, _ in places.folders()), project / trust.RULES]
-    files = [path for path, _ in places.policies()] + [places.user_grants, places.project_grants, project / POLICY]
-    files.append(locations.trust_store(places.environ))
-    for folder in folders:
-        try:
-            files += sorted(Path(entry.path) for entry in os.scandir(folder) if entry.name.endswith(".rules"))
-        except OSError:
-            continue
-    for path in files:
-        try:
-            status = path.stat()
-        except OSError:
-            continue
-        yield str(path), status.st_mtime_ns, status.st_size, status.st_ino
+    def signature(self) -> tuple[tuple[str, int, int, int], ...]:
+        """Different after every change."""
+        return tuple(self._stamps())
+
+    def _stamps(self) -> Iterator[tuple[str, int, int, int]]:
+        files = list(self._files)
+        for folder in self._folders:
+            try:
+                files += sorted(entry.path for entry in os.scandir(folder) if entry.name.endswith(".rules"))
+            except OSError:
+                continue
+        for path in files:
+            try:
+                status = os.stat(path)
+            except OSError:
+                continue
+            yield path, status.st_mtime_ns, status.st_size, status.st_ino
