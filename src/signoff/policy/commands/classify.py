@@ -7,6 +7,7 @@ import msgspec
 from signoff.policy.commands.credentials import is_credential
 from signoff.policy.commands.dangerous import DANGEROUS_PROGRAMS, danger
 from signoff.policy.commands.inert import INERT
+from signoff.policy.commands.places import is_the_systems_own
 from signoff.policy.commands.safe import CHECKED_PROGRAMS, only_reads
 
 
@@ -29,7 +30,6 @@ Classification = Safe | Dangerous | Other
 SAFE = Safe()
 OTHER = Other()
 _KNOWN = INERT | CHECKED_PROGRAMS | DANGEROUS_PROGRAMS
-_SYSTEM_DIRECTORIES = frozenset({"", "/bin", "/usr/bin", "/sbin", "/usr/sbin"})
 _NO_FILES = frozenset("echo printf true false : expr seq sleep test [ exit basename dirname type which cd".split())
 
 
@@ -38,14 +38,14 @@ def classify(words: Sequence[str | None], *, moved: bool = False) -> Classificat
     first = words[0] if words else None
     if first is None:
         return OTHER
-    directory, slash, name = first.rpartition("/")
+    name = first.rpartition("/")[2]
     if name not in _KNOWN and not name.startswith("mkfs"):
         return OTHER
     texts = ["\0" if word is None else word for word in words]
     reason = danger(name, texts)
     if reason is not None:
         return Dangerous(reason)
-    if (directory or slash) not in _SYSTEM_DIRECTORIES or (moved and name == "git"):
+    if not is_the_systems_own(first) or (moved and name == "git"):
         return OTHER
     if not (name in INERT or only_reads(name, texts)):
         return OTHER

@@ -50,14 +50,14 @@ def may_be_credential(pattern: str) -> bool:
     pattern = pattern.casefold()
     if is_credential(pattern.replace("*", "x").replace("?", "x")):
         return True
+    if "[:" in pattern or "[=" in pattern or "[." in pattern:
+        return True  # classes by name are not worked out here
     parts = pattern.split("/")
     for part in parts:
-        if _WILD.search(part) and part.strip("*?") not in ("", "."):
+        if _WILD.search(part) and (part[0] == "." or part.strip("*?")):
             for name in _SAMPLES:
                 if (name[0] != "." or part[0] == ".") and fnmatch.fnmatchcase(name, _bash_class(part)):
                     return True
-    if ".*" in parts or ".?*" in parts or any(part.startswith(".[") for part in parts):
-        return True
     return pattern[:1] == "/" and any(_could_reach(parts, target) for target in _SYSTEM)
 
 

@@ -104,7 +104,8 @@ def _attached(word: str, allowed: frozenset[str]) -> bool:
 
 def _operands_only_read(verb: str, operands: list[str], options: set[str]) -> bool:
     if verb in ("branch", "tag"):
-        return not operands or bool(options & _LISTING)
+        # `branch -l NAME` made a branch until 2.19
+        return not operands or bool(options & (_LISTING - {"-l"} if verb == "branch" else _LISTING))
     first = _FIRST_WORD.get(verb)
     if first is not None:
         if not operands:

@@ -8,6 +8,7 @@ from signoff.domain.intent import Aspect, Command, FileDelete, FileRead, FileWri
 from signoff.policy.commands.cautious import CAUTIOUS, OPERANDS_COUNT
 from signoff.policy.commands.credentials import is_credential, may_be_credential
 from signoff.policy.commands.inert import INERT
+from signoff.policy.commands.places import is_the_systems_own
 from signoff.policy.commands.safe import CHECKED_PROGRAMS
 from signoff.policy.shell import network, operands, unwrap
 from signoff.policy.shell.plain import RESERVED, is_assignment
@@ -77,6 +78,8 @@ class Findings:
         started = unwrap.unwrap(words, name, segment.stdin) if name in SPECIAL or name.startswith("ld") else None
         self._record(segment, depth, started)
         for target in segment.reads:
+            if isinstance(target, Dynamic) and (target.kind is not Kind.HOME or target.value is None):
+                self.not_plain("input from a file that only the shell knows")
             self._path(operands.Use.READ, target)
         for target in segment.writes:
             self.not_plain("a redirection that writes a file")
@@ -93,6 +96,7 @@ class Findings:
             words = tuple(word.value if isinstance(word, Dynamic) else word for word in segment.words)
         moved = None if self.directories == (self.cwd,) else self.directories[0]
         inner, transparent = (None, False) if started is None else (started.inner, started.transparent)
+        transparent = transparent and is_the_systems_own(segment.words[0])
         self.aspects.append(Command(words, segment.text, True, depth, inner, transparent, moved))
 
     def _admit(self, name: str, words: list[str]) -> None:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable
 
 from signoff.domain.intent import Command, Opaque
+from signoff.policy.commands.places import is_the_systems_own
 from signoff.policy.shell.characters import MAX_CHARACTERS, objection
 from signoff.policy.shell.directories import Places
 from signoff.policy.shell.examine import (
@@ -62,7 +63,8 @@ def words_of_one_command(script: str) -> list[str] | None:
 
 def read_argv(argv: tuple[str, ...], *, cwd: str, home: str) -> Reading:
     """What starting this process would do; for `bash -lc SCRIPT` that is what the script does."""
-    if len(argv) == 3 and argv[1] in ("-c", "-lc") and (dialect := _DIALECTS.get(base_name(argv[0]))):
+    dialect = _DIALECTS.get(base_name(argv[0])) if len(argv) == 3 and argv[1] in ("-c", "-lc") else None
+    if dialect is not None and is_the_systems_own(argv[0]):
         return read_script(argv[2], cwd=cwd, home=home, dialect=dialect)
     findings = Findings(cwd, home)
     problem = next(filter(None, map(objection, argv)), None) if argv and argv[0] else "no program"
