@@ -1,12 +1,16 @@
 """The reader from the outside: attacks by class, what agents write all day, and forbidden commands in every disguise."""
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from signoff.domain.intent import Command, Opaque
+from signoff.domain.requirement import Skip
 from signoff.policy.shell import Reading
 from tests.policy.granting import granted, read
+from tests.policy.judged import READ_ONLY, UNTRUSTED, context, judged, rules, script
 from tests.policy.shell_attacks import ALLOWED, ATTACKS, UNSEEN
 from tests.policy.shell_benign import BENIGN
 
@@ -19,6 +23,19 @@ def test_no_attack_is_granted_behind_an_allowed_program(kind: str) -> None:
 @pytest.mark.parametrize("kind", ATTACKS)
 def test_no_attack_is_known_safe(kind: str) -> None:
     assert [script for script in ATTACKS[kind] if granted(read(script))] == []
+
+
+@pytest.mark.parametrize("text", ["", "\n".join(f"prefix_rule(pattern={json.dumps(prefix)})" for prefix in ALLOWED)])
+def test_the_whole_policy_lets_no_attack_run_unasked(text: str) -> None:
+    known, circumstances = rules(text), context(UNTRUSTED, READ_ONLY)
+    scripts = [script for kind in ATTACKS.values() for script in kind]
+    assert len(scripts) > 790
+    assert [text for text in scripts if isinstance(judged(script(text), known, circumstances)[1], Skip)] == []
+
+
+def test_the_whole_policy_lets_what_only_reads_run_unasked() -> None:
+    known, circumstances = rules(), context(UNTRUSTED, READ_ONLY)
+    assert [text for text in BENIGN if not isinstance(judged(script(text), known, circumstances)[1], Skip)] == []
 
 
 @pytest.mark.parametrize("kind", ATTACKS)
@@ -34,7 +51,7 @@ def test_what_only_reads_is_granted(script: str) -> None:
 
 @pytest.mark.parametrize(
     "script",
-    ["cd sub && git status", "cd sub; git diff", "env", "nohup ls", "bash -c 'ls' x y", "git branch x", "git branch --abbrev x", "tar cf x y"],
+    ["cd sub && git status", "cd sub; git diff", "env", "nohup ls", "bash -c 'ls' x y", "git branch x", "git branch --abbrev x", "tar cf x y", "cat /dev/tty", "cat .env-prod"],
 )  # fmt: skip
 def test_without_a_rule_these_are_not_safe(script: str) -> None:
     assert not granted(read(script))

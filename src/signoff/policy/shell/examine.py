@@ -80,6 +80,8 @@ class Findings:
         for target in segment.reads:
             if isinstance(target, Dynamic) and (target.kind is not Kind.HOME or target.value is None):
                 self.not_plain("input from a file that only the shell knows")
+            elif target.startswith("/dev/") and is_credential(target):
+                self.not_plain("input from a device")
             self._path(operands.Use.READ, target)
         for target in segment.writes:
             self.not_plain("a redirection that writes a file")
