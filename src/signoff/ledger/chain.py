@@ -15,14 +15,16 @@ class Chain:
     __slots__ = ("_run_id", "head", "seq")
 
     def __init__(self, run_id: str) -> None:
-        self._run_id = run_id.encode()
+        self._run_id = run_id
         self.head = NO_HASH
         self.seq = 0
 
     def link(self, record: bytes, ts: str, since_ns: int) -> bytes:
         """The line for a record given in canonical JSON. Members are in canonical order, so the line is canonical too."""
-        parts = (self.head.encode(), self._run_id, self.seq, since_ns, ts.encode(), record)
-        rest = b'"prev":"%b","run_id":"%b","seq":%d,"since_ns":%d,"ts":"%b","what":%b}' % parts
+        start = (
+            f'"prev":"{self.head}","run_id":"{self._run_id}","seq":{self.seq},"since_ns":{since_ns},"ts":"{ts}","what":'
+        )
+        rest = start.encode() + record + b"}"
         self.head = hashlib.sha256(b"{" + rest).hexdigest()
         self.seq += 1
-        return b'{"hash":"%b",%b\n' % (self.head.encode(), rest)
+        return f'{{"hash":"{self.head}",'.encode() + rest + b"\n"
