@@ -2,16 +2,21 @@
 
 import pathlib
 import signal
+import subprocess
+from collections.abc import Iterator
 
 import pytest
 
 from signoff.domain.settings import Network
 from signoff.sandbox.denial import Evidence, Host, Reach, explain
-from signoff.sandbox.outcome import Cause, Denial
+from signoff.sandbox.outcome import Cause, Denial, Request
+from signoff.sandbox.profile import Profile
+from signoff.sandbox.session import Session
 
 WS = "/ws/app"
 REACH = Reach(
-    writable=(WS, "/tmp"),
+    writable=(WS,),
+    private=("/tmp",),
     protected=(f"{WS}/.git", f"{WS}/.vscode", f"{WS}/.bashrc"),
     readable=("/usr", "/etc", "/proc", "/dev", "/home/ada/.cargo"),
     network=Network.OFF,
@@ -82,8 +87,17 @@ def test_a_write_the_person_could_not_do_outside_either_is_no_denial(line: str, 
             f"{WS}/.git/index.lock",
             "git.write",
         ),
-        ("error: could not lock config file .git/config: Read-only file system", f"{WS}/.git/config", "git.write"),
-        ("mv: cannot move '.git' to 'gone': Device or resource busy", f"{WS}/.git", "git.write"),
+        (
+            "error: could not lock config file .git/config: Read-only file system",
+            f"{WS}/.git/config",
+            f"protected path {WS}/.git",
+        ),
+        ("mv: cannot move '.git' to 'gone': Device or resource busy", f"{WS}/.git", f"protected path {WS}/.git"),
+        (
+            "sh: 1: cannot create .git/hooks/pre-commit: Read-only file system",
+            f"{WS}/.git/hooks/pre-commit",
+            f"protected path {WS}/.git",
+        ),
         ("bash: .vscode/tasks.json: Read-only file system", f"{WS}/.vscode/tasks.json", f"protected path {WS}/.vscode"),
         ("bash: .bashrc: Is a directory", f"{WS}/.bashrc", f"protected path {WS}/.bashrc"),
     ],
@@ -122,6 +136,10 @@ def test_a_file_that_is_hidden_inside_and_there_outside_is_a_denied_read(line: s
         ("urllib3.exceptions.NameResolutionError: Failed to resolve 'pypi.org' ([Errno -3] …)", "pypi.org"),
         ("socket.gaierror: [Errno -3] Temporary failure in name resolution", None),
         ("ping: socket: Operation not permitted", None),
+        (
+            "    _socket.socket.__init__(self, 2)\n     ^^^^^^^\nPermissionError: [Errno 1] Operation not permitted",
+            None,
+        ),
         ("connect: Network is unreachable", None),
     ],
 )
@@ -211,6 +229,13 @@ def test_false_friends_are_not_denials(argv: tuple[str, ...], status: int, line:
     assert judge(line, argv=argv, status=status, machine=Machine(absent=("/ws/app", "/etc/nope"))) is None
 
 
+def test_what_the_host_has_in_a_private_directory_is_out_of_sight() -> None:
+    line = "cat: /tmp/upload.log: No such file or directory"
+    assert judge(line) == Denial(Cause.READ, "/tmp/upload.log", "readable root /tmp/upload.log", certain=False)
+    assert judge(line, machine=Machine(absent=("/tmp",))) is None
+    assert judge("touch: cannot touch '/tmp/x/y': Permission denied") is None
+
+
 def test_standard_output_counts_only_where_nothing_was_said_on_standard_error() -> None:
     line = "touch: cannot touch '/etc/x': Permission denied"
     assert judge(stdout=line) is not None
@@ -240,3 +265,48 @@ def test_the_machine_is_asked_about_the_nearest_directory(tmp_path: pathlib.Path
 )
 def test_odd_text_is_harmless(text: str) -> None:
     judge(text, argv=("bash", "-c", "'unclosed"))
+
+
+@pytest.mark.parametrize(
+    ("command", "cause", "target", "permission"),
+    [
+        ("echo x > /etc/motd", Cause.WRITE, "/etc/motd", "writable root /etc"),
+        ("mkdir /opt/new", Cause.WRITE, "/opt/new", "writable root /opt"),
+        ("touch ~/.bashrc", Cause.WRITE, "{home}/.bashrc", "writable root {home}"),
+        ('python3 -c \'open("/usr/x", "w")\'', Cause.WRITE, "/usr/x", "writable root /usr"),
+        ("git add .", Cause.PROTECTED, "{ws}/.git/index.lock", "git.write"),
+        ("echo x > .git/config", Cause.PROTECTED, "{ws}/.git/config", "protected path {ws}/.git"),
+        ("mkdir .vscode/x", Cause.PROTECTED, "{ws}/.vscode/x", "protected path {ws}/.vscode"),
+        ("cat {other}/notes", Cause.READ, "{other}/notes", "readable root {other}/notes"),
+        ("python3 -c 'import socket; socket.socket()'", Cause.NETWORK, None, "network access"),
+        ("unshare -U true", Cause.SYSCALL, "unshare", "running outside the sandbox"),
+    ],
+)
+def test_a_real_sandbox_is_explained(
+    confined: tuple[Session, dict[str, str]], command: str, cause: Cause, target: str | None, permission: str
+) -> None:
+    session, places = confined
+    outcome = session.run(Request(("sh", "-c", command.replace("{other}", places["other"]))))
+    expected = Denial(cause, target and target.format(**places), permission.format(**places), certain=False)
+    if cause is Cause.WRITE and not Host().can_write(expected.target or ""):
+        assert outcome.denial is None  # an ordinary user could not have done it outside either
+    else:
+        assert outcome.denial == expected
+
+
+@pytest.mark.parametrize("command", ["cat absent", "false", "ls /nowhere", "grep x /etc/hostname; exit 1", "exit 126"])
+def test_an_ordinary_failure_in_a_real_sandbox_is_none(confined: tuple[Session, dict[str, str]], command: str) -> None:
+    assert confined[0].run(Request(("sh", "-c", command))).denial is None
+
+
+@pytest.fixture(scope="module")
+def confined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Session, dict[str, str]]]:
+    base = tmp_path_factory.mktemp("denial").resolve()
+    for name in ("ws", "home", "other"):
+        (base / name).mkdir()
+    (base / "other" / "notes").write_text("private", encoding="utf-8")
+    (base / "ws" / "file").write_text("x", encoding="utf-8")
+    subprocess.run(["git", "init", "-q", str(base / "ws")], check=True, timeout=30)
+    environ = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(base / "home")}
+    with Session(Profile(str(base / "ws")), environ) as session:
+        yield session, {name: str(base / name) for name in ("ws", "home", "other")}

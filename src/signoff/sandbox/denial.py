@@ -16,8 +16,9 @@ import msgspec
 
 from signoff.domain.settings import Network
 from signoff.sandbox.outcome import Cause, Denial
+from signoff.sandbox.protected import CLOSED_IN_A_GITDIR
 
-_LINES = 40  # a failure is told at the end
+_LINES, _WIDTH = 40, 4_096  # a failure is told at the end, and briefly
 
 
 class Reach(msgspec.Struct, frozen=True):
@@ -27,6 +28,7 @@ class Reach(msgspec.Struct, frozen=True):
     protected: tuple[str, ...]
     readable: tuple[str, ...] | None
     network: Network
+    private: tuple[str, ...] = ()  # writable, but the command's own: what the host has there is out of sight
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -71,11 +73,13 @@ def explain(evidence: Evidence, reach: Reach, outside: Outside) -> Denial | None
     if certain is not None or _answers_with_its_status(evidence):
         return certain
     told = evidence.stderr if evidence.stderr.strip() else evidence.stdout  # `2>&1` is how many commands end
-    for line in reversed(told.splitlines()[-_LINES:]):
-        for judge in (_network, _call, _limit, _path):
-            denial = judge(line[:4_096], evidence, reach, outside)
-            if denial is not None:
-                return denial
+    lines = [line[:_WIDTH] for line in told.splitlines()[-_LINES:] if line.strip(" ^~")]
+    for before, line in reversed(list(zip(["", *lines], lines, strict=False))):
+        denial = (
+            _network(line, before, reach) or _call(line) or _limit(line) or _path(line, evidence.cwd, reach, outside)
+        )
+        if denial is not None:
+            return denial
     return None
 
 
@@ -138,11 +142,14 @@ _NO_NETWORK = [
         r"\bsocket\b.*: operation not permitted()$",
     )
 ]
+_NO_SOCKET = re.compile(r"operation not permitted$", re.I)
 
 
-def _network(line: str, evidence: Evidence, reach: Reach, outside: Outside) -> Denial | None:
+def _network(line: str, before: str, reach: Reach) -> Denial | None:
     if reach.network is Network.ON:
         return None
+    if "socket." in before and _NO_SOCKET.search(line):  # how a traceback tells it
+        return Denial(Cause.NETWORK, None, "network access", certain=False)
     for pattern in _NO_NETWORK:
         if found := pattern.search(line):
             host = found[1] or None
@@ -159,7 +166,7 @@ _CALLS = re.compile(
 )
 
 
-def _call(line: str, evidence: Evidence, reach: Reach, outside: Outside) -> Denial | None:
+def _call(line: str) -> Denial | None:
     found = _CALLS.search(line)
     return Denial(Cause.SYSCALL, found[1], "running outside the sandbox", certain=False) if found else None
 
@@ -171,7 +178,7 @@ _LIMITS = (
 )  # fmt: skip
 
 
-def _limit(line: str, evidence: Evidence, reach: Reach, outside: Outside) -> Denial | None:
+def _limit(line: str) -> Denial | None:
     for pattern, cause, permission in _LIMITS:
         if pattern.search(line):
             return Denial(cause, None, permission, certain=False)
@@ -185,7 +192,8 @@ _WRITE_ERRORS = (
     "device or resource busy",
     "is a directory",
 )
-_READ_ERRORS = ("no such file or directory", "permission denied", "operation not permitted")
+_HIDDEN = "no such file or directory"
+_READ_ERRORS = (_HIDDEN, "permission denied", "operation not permitted")
 _TOLD = re.compile(
     rf"({'|'.join(sorted({*_WRITE_ERRORS, *_READ_ERRORS}))})(?: \(os error \d+\))?(?:[.)]?$|: ['\"]|, \w+ ['\"]|; )",
     re.I,
@@ -193,13 +201,13 @@ _TOLD = re.compile(
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"|`([^`']+)[`']|‘([^’]+)’")
 
 
-def _path(line: str, evidence: Evidence, reach: Reach, outside: Outside) -> Denial | None:
+def _path(line: str, cwd: str, reach: Reach, outside: Outside) -> Denial | None:
     told = _TOLD.search(line.rstrip())
     if told is None:
         return None
     error = told[1].lower()
     for name in _names(line, told.start()):
-        path = os.path.normpath(os.path.join(evidence.cwd, name))
+        path = os.path.normpath(os.path.join(cwd, name))
         denial = _write(path, error, reach, outside) or _read(path, error, reach, outside)
         if denial is not None:
             return denial
@@ -221,15 +229,26 @@ def _write(path: str, error: str, reach: Reach, outside: Outside) -> Denial | No
         return None
     root = next((place for place in reach.protected if _within(path, (place,))), None)
     if root is not None:
-        permission = "git.write" if os.path.basename(root) == ".git" else f"protected path {root}"
-        return Denial(Cause.PROTECTED, path, permission, certain=False)
-    if error == "is a directory" or _within(path, reach.writable) or not outside.can_write(path):
+        return Denial(Cause.PROTECTED, path, _opening(path, root), certain=False)
+    # what is private is never read-only: such an error comes from something of the host's below it
+    open_to_it = reach.writable if error == "read-only file system" else (*reach.writable, *reach.private)
+    if error == "is a directory" or _within(path, open_to_it) or not outside.can_write(path):
         return None
     return Denial(Cause.WRITE, path, f"writable root {os.path.dirname(path)}", certain=False)
 
 
+def _opening(path: str, root: str) -> str:
+    """Git may be let write its own records, never what it runs or obeys."""
+    section = path[len(root) + 1 :].split("/")[0]
+    if os.path.basename(root) == ".git" and section and section not in CLOSED_IN_A_GITDIR:
+        return "git.write"
+    return f"protected path {root}"
+
+
 def _read(path: str, error: str, reach: Reach, outside: Outside) -> Denial | None:
     if error not in _READ_ERRORS or reach.readable is None or _within(path, (*reach.readable, *reach.writable)):
+        return None
+    if error != _HIDDEN and _within(path, reach.private):
         return None
     return Denial(Cause.READ, path, f"readable root {path}", certain=False) if outside.can_read(path) else None
 

@@ -72,11 +72,16 @@ _QUIET = {
 }
 
 
+# Without a network package managers would go on trying for minutes.
+_RETRIES = ("npm_config_fetch_retries", "PIP_RETRIES", "UV_HTTP_RETRIES", "CARGO_NET_RETRY")
+
+
 def _marks(setting: Setting) -> dict[str, str]:
     """How a program learns where it runs. Test-suites skip network tests by the CODEX_ names, so they get those too."""
     marks = {"SIGNOFF_SANDBOX": setting.backend or "none", "CODEX_SANDBOX": "signoff"}
     if setting.network is Network.OFF:
         marks |= {"SIGNOFF_SANDBOX_NETWORK_DISABLED": "1", "CODEX_SANDBOX_NETWORK_DISABLED": "1"}
+        marks |= dict.fromkeys(_RETRIES, "0")
     return marks
 
 

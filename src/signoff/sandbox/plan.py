@@ -101,14 +101,15 @@ def find_pins(profile: Profile, found: Surroundings) -> list[protected.Pin]:
 def reach(profile: Profile, found: Surroundings, pins: list[protected.Pin]) -> Reach:
     """What a command can do inside, for explaining what it could not."""
     private = () if profile.exclude_slash_tmp else ("/tmp",)  # noqa: S108
-    own = ("/proc", "/dev", "/sys/devices/system", *private)
+    own = ("/proc", "/dev", "/sys/devices/system")
     roots = (profile.workspace, *profile.writable, *profile.readable, *found.gitdirs)
     toolchains = tuple(path for one in found.toolchains for path in (one.path, one.real))
     return Reach(
-        writable=(*profile.writable_roots, *private, "/dev/null", "/dev/shm", "/dev/tty"),  # noqa: S108
+        writable=(*profile.writable_roots, "/dev/null", "/dev/shm", "/dev/tty"),  # noqa: S108
         protected=tuple(one.path for one in pins if one.closed),
         readable=None if profile.reads is Reads.ALL else (*SYSTEM, *own, *roots, *toolchains),
         network=profile.network,
+        private=private,
     )
 
 
