@@ -27,6 +27,7 @@ COMMANDS: dict[str, Entry] = {
     "why": Entry("signoff.cli.why:why", "Explain a verdict: every rule that had a part in it, and what would happen."),
     "redact": Entry("signoff.cli.redact:redact", "Take secrets out of what comes in on standard input."),
     "sandbox": Entry("signoff.cli.sandbox:sandbox", "Run one command in the sandbox, without policy."),
+    "wrap": Entry("signoff.cli.wrap:wrap", "Supervise another agent: pass its output through, judge each tool call."),
     "version": Entry("signoff.cli.version:version", "Show what is installed: version, commit, Python, platform."),
 }
 

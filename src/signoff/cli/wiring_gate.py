@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from signoff import __version__
 from signoff.approvals.review import Reviewer
 from signoff.approvals.rulebook import SessionRules
@@ -40,6 +42,7 @@ class Run:
 
     def __init__(self, gate: Gate, ledger: Ledger, file: Path) -> None:
         self.gate = gate
+        self.ledger = ledger
         self.file = file
         self.run_id = ledger.run_id
         self.status: int = Exit.INTERRUPTED
@@ -57,11 +60,14 @@ def opened(
     tools: Iterable[Tool[Any]] = (),
     reviewer: Reviewer | None = None,
     show: Callable[[RunEvent], None] = lambda event: None,
+    guarded: bool = True,
 ) -> Iterator[Run]:
-    """A run in the current directory, from its first record to its last."""
+    """A run in the current directory, from its first record to its last. Not `guarded`: commands are judged here, but
+    somebody else starts them, outside our sandbox."""
     settings, workspace = loaded.settings, Path.cwd().resolve()
     name = settings.project_id or project_id(loaded.project)
     context = judging_context(settings, os.environ, workspace, now_ms=0)
+    context = msgspec.structs.replace(context, sandbox_available=guarded)
     rules = RuleBook(Places(dict(os.environ), loaded.project, name), warn=output.warn)
     profile = resolve(settings.sandbox, str(workspace))
     registry = Registry()
@@ -85,7 +91,7 @@ def opened(
             gate = Gate(
                 registry=registry,
                 rulebook=SessionRules(rules, context, audit=settings.policy.audit),
-                reviewer=reviewer or _reviewer(output, settings.policy),
+                reviewer=reviewer or reviewer_of(output, settings.policy),
                 ledger=ledger,
                 sandboxes=sandboxes,
                 place=Place(workspace=str(workspace), home=str(locations.home(os.environ))),
@@ -99,6 +105,6 @@ def opened(
         ledger.close(run.status if run else Exit.INTERNAL)
 
 
-def _reviewer(output: Output, settings: PolicySettings) -> Reviewer:
+def reviewer_of(output: Output, settings: PolicySettings) -> Reviewer:
     terminal = TerminalReviewer.find(colour=output.colourful(err=True)) if settings.audit is Audit.PROMPT else None
     return terminal or Unattended(settings.default_action, settings.on_ask)

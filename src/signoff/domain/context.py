@@ -18,13 +18,18 @@ class Context(msgspec.Struct, frozen=True):
     readable_roots: tuple[str, ...] = ()  # besides the workspace, for tools that read files themselves
     protected_paths: tuple[str, ...] = ()  # besides those known by name: the directory a `.git` file points to
     default_action: DefaultAction = DefaultAction.ASK
-    sandbox_available: bool = True  # can this machine keep a process inside the sandbox at all?
+    sandbox_available: bool = True  # is there a sandbox that keeps the process inside these bounds at all?
     now_ms: int = 0  # milliseconds since the epoch, for rules that expire
 
     @property
     def restricted(self) -> bool:
         """Is there something for the sandbox to hold back?"""
         return self.sandbox in (SandboxMode.READ_ONLY, SandboxMode.WORKSPACE_WRITE)
+
+    @property
+    def unguarded(self) -> bool:
+        """There are bounds, and nothing but the policy to keep them."""
+        return self.restricted and not self.sandbox_available
 
     @property
     def roots(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ def patch_requirement(intent: Intent, verdict: Verdict, context: Context) -> Req
         verdict.decision == Decision.ASK and context.approval == ApprovalPolicy.NEVER
     ):
         return Forbidden(_rejection(verdict, context))
-    unguarded = context.restricted and not context.sandbox_available
+    unguarded = context.unguarded
     if unguarded and context.approval == ApprovalPolicy.NEVER:
         return Forbidden(NO_SANDBOX)
     if verdict.decision == Decision.ASK or context.approval == ApprovalPolicy.UNTRUSTED or unguarded:

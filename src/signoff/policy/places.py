@@ -1,7 +1,8 @@
 """Judge what is not a command: files, hosts, the repository, a call nobody knows anything about.
 
 A tool acts with our own hands, so the boundary is judged here. A process runs inside the sandbox, which holds the
-boundary; of its files only those that need a second look are asked about.
+boundary; of its files only those that need a second look are asked about. Where no sandbox holds the process (another
+agent's, or a machine without one), what it would change outside the boundary is asked about here.
 """
 
 from signoff.domain.context import Context
@@ -39,7 +40,9 @@ def other_command(intent: Intent, context: Context) -> str:
     """A command that no rule and no table knows."""
     if context.approval == ApprovalPolicy.UNTRUSTED:
         return "builtin.command.untrusted"
-    return "builtin.command.escalated" if escalates(intent, context) else "builtin.command.sandboxed"
+    if escalates(intent, context):
+        return "builtin.command.escalated"
+    return "builtin.command.unguarded" if context.unguarded else "builtin.command.sandboxed"
 
 
 def escalates(intent: Intent, context: Context) -> bool:
@@ -92,17 +95,21 @@ def _outside(intent: Intent, context: Context) -> str:
 
 
 def _process_read(path: str, context: Context) -> str:
-    return "builtin.path.credentials-touched" if is_credential(path, context.home) else "builtin.path.sandboxed"
+    if is_credential(path, context.home):
+        return "builtin.path.credentials-touched"
+    return "builtin.path.unguarded-read" if context.unguarded else "builtin.path.sandboxed"
 
 
 def _process_change(path: str, context: Context) -> str:
     if is_protected(path, context.protected_paths):
         return "builtin.path.protected"
+    if context.unguarded and not writable(path, context):
+        return "builtin.path.unguarded"
     return _process_read(path, context)
 
 
 def _host(intent: Intent, context: Context) -> str:
-    if intent.argv:
+    if intent.argv and not context.unguarded:
         return "builtin.network.sandboxed"
     if context.network == Network.ON or not context.restricted:
         return "builtin.network.on"

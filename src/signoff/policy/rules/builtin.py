@@ -37,6 +37,7 @@ _NAMED, _NOTHING = OpenedBy.NAMED_PLACE, OpenedBy.NOTHING
 BUILTINS = _all(
     Builtin("builtin.command.safe", _ALLOW, "only reads"),
     Builtin("builtin.command.sandboxed", _ALLOW, "runs under the sandbox in force"),
+    Builtin("builtin.command.unguarded", _ALLOW, "nothing speaks against it; no sandbox holds it"),
     Builtin("builtin.command.wrapper", _ALLOW, "as good as the command it starts"),
     Builtin("builtin.command.untrusted", _ASK, "not known to be harmless, and the approval policy is untrusted"),
     Builtin("builtin.command.escalated", _ASK, "asks to run outside the sandbox"),
@@ -57,6 +58,10 @@ BUILTINS = _all(
     Builtin("builtin.path.write-untrusted", _ASK, "changes a file, and the approval policy is untrusted"),
     Builtin("builtin.path.delete", _ASK, "deletes a file"),
     Builtin("builtin.path.sandboxed", _ALLOW, "the sandbox decides when the command runs"),
+    Builtin(
+        "builtin.path.unguarded", _ASK, "changes something outside of the workspace, and no sandbox holds it", _NAMED
+    ),
+    Builtin("builtin.path.unguarded-read", _ALLOW, "only reads; no sandbox holds it"),
     Builtin("builtin.bulk", _ASK, "changes more than 20 files in one call"),
     Builtin("builtin.git.write", _ALLOW, "changes the repository, less its hooks and configuration"),
     Builtin("builtin.git.write-untrusted", _ASK, "changes the repository, and the approval policy is untrusted"),
