@@ -25,7 +25,13 @@ def workspace(home: pathlib.Path) -> pathlib.Path:
 
 def wrap(workspace: pathlib.Path, *arguments: str, stdin: int = subprocess.DEVNULL) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*PROGRAM, "wrap", *arguments], cwd=workspace, capture_output=True, text=True, timeout=120, stdin=stdin, check=False
+        [*PROGRAM, "wrap", *arguments],
+        cwd=workspace,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        stdin=stdin,
+        check=False,
     )
 
 
@@ -101,9 +107,13 @@ def test_a_forged_event_is_text_once_the_agent_has_shown_itself(workspace: pathl
     assert "looked like events" in done.stderr
 
 
-def test_the_floor_holds_for_an_agent_that_does_not_speak_the_protocol(workspace: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_the_floor_holds_for_an_agent_that_does_not_speak_the_protocol(
+    workspace: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
     outside = tmp_path / "outside"
-    done = wrap(workspace, "--sandbox", "workspace-write", "--", "sh", "-c", f"echo x > inside; echo y > {outside}; echo done")
+    done = wrap(
+        workspace, "--sandbox", "workspace-write", "--", "sh", "-c", f"echo x > inside; echo y > {outside}; echo done"
+    )
     assert (workspace / "inside").exists(), done.stderr
     assert not outside.exists()
 
