@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from signoff.approvals.case import Rulebook
 from signoff.approvals.review import Reviewer
 from signoff.approvals.rulebook import SessionRules
 from signoff.approvals.scripted import Scripted
@@ -16,7 +17,7 @@ from signoff.domain.event import RunEvent
 from signoff.domain.review import ApprovedExecpolicyAmendment, ReviewDecision
 from signoff.domain.settings import ApprovalPolicy, SandboxMode
 from signoff.domain.verdict import Decision, Layer, Source
-from signoff.gate import Gate
+from signoff.gate import Gate, Sandboxes
 from signoff.ledger.log import Disk
 from signoff.ledger.records import Line, Record
 from signoff.policy.execpolicy.rule import PrefixRule
@@ -66,6 +67,9 @@ class Scene:
         outcomes: Iterable[Outcome] = (FINE,),
         save_error: Exception | None = None,
         tools: Iterable[Tool[Any]] = (),
+        rulebook: Rulebook | None = None,
+        sandboxes: Sandboxes | None = None,
+        place: Place | None = None,
         disk: Disk | None = None,
         limit_s: float = 60.0,
     ) -> None:
@@ -81,13 +85,12 @@ class Scene:
             registry.add(tool)
         self.gate = Gate(
             registry=registry,
-            rulebook=SessionRules(
-                self.files, Context(workspace=WORKSPACE, home=HOME, approval=approval, sandbox=sandbox)
-            ),
+            rulebook=rulebook
+            or SessionRules(self.files, Context(workspace=WORKSPACE, home=HOME, approval=approval, sandbox=sandbox)),
             reviewer=reviewer or self.person,
             ledger=self.ledger,
-            sandboxes=self.sandboxes,
-            place=Place(workspace=WORKSPACE, home=HOME),
+            sandboxes=sandboxes or self.sandboxes,
+            place=place or Place(workspace=WORKSPACE, home=HOME),
             approval=approval,
             limit_s=limit_s,
             show=self.events.append,

@@ -67,11 +67,7 @@ class SessionRules:
         if amendment.scope is not Scope.SESSION:
             self._files.amend(amendment)
             return
-        expires = amendment.expires_in_ms
-        rule = PrefixRule(
-            pattern=tuple((word,) for word in prefix),
-            decision=Decision.ALLOW,
-            source=Source(Layer.SESSION),
-            expires_ms=None if expires is None else int(self._clock() * 1_000) + expires,
-        )
+        if amendment.expires_in_ms is not None:
+            raise UsageError("a rule for the session ends with the session")
+        rule = PrefixRule(tuple((word,) for word in prefix), Decision.ALLOW, Source(Layer.SESSION))
         self._added = (*self._added, rule)

@@ -17,7 +17,7 @@ from signoff.domain.review import Abort, Approved, ApprovedExecpolicyAmendment, 
 
 _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _RULE = re.compile(
-    r"(?P<words>.*?)(?:\s+@\s*(?P<scope>\w+)(?:\s+for\s+(?P<count>\d{1,6})\s*(?P<unit>[smhd]))?)?\s*", re.DOTALL
+    r"(?P<words>.*?)(?:(?:\A|\s+)@\s*(?P<scope>\w+)(?:\s+for\s+(?P<count>\d{1,6})\s*(?P<unit>[smhd]))?)?\s*", re.DOTALL
 )
 EDITING = "words of the prefix, then @user, @project or @session, then for 30m, 8h, 7d …"
 
@@ -78,6 +78,8 @@ def read_rule(text: str) -> Offer:
     scope = found["scope"] or Scope.USER
     if scope not in (Scope.USER, Scope.PROJECT, Scope.SESSION):
         raise UsageError(f"{scope!r} is no scope; say user, project or session")
+    if scope == Scope.SESSION and found["count"]:
+        raise UsageError("a rule for the session ends with the session")
     lasting = int(found["count"]) * _UNITS[found["unit"]] if found["count"] else None
     return saved_rule(words, Width.PREFIX, Scope(scope), lasting)
 

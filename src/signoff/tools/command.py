@@ -1,5 +1,6 @@
 """Starting a process, as every tool that does so sees it: the key of its approval, and what came of it."""
 
+import codecs
 import os
 from typing import Any
 
@@ -8,8 +9,9 @@ import msgspec
 from signoff.domain.call import Artifacts, Failure
 from signoff.domain.errors import ResourceExhausted, SandboxDenied, ToolTimeout
 from signoff.domain.intent import Escalation
+from signoff.sandbox.converse import OnOutput
 from signoff.sandbox.outcome import Denial, Outcome
-from signoff.tools.tool import Done, Place
+from signoff.tools.tool import Attempt, Done, Place
 
 
 class CommandKey(msgspec.Struct, frozen=True):
@@ -23,6 +25,19 @@ class CommandKey(msgspec.Struct, frozen=True):
 def directory(cwd: str | None, place: Place) -> str:
     """Where a command starts: relative to the workspace."""
     return os.path.normpath(os.path.join(place.workspace, cwd or ""))
+
+
+def relay(attempt: Attempt) -> OnOutput:
+    """Pass output on as text while the command runs; a character cut in two waits for its other half."""
+    decoders = {stream: codecs.getincrementaldecoder("utf-8")("replace") for stream in (1, 2)}
+    names = {1: "stdout", 2: "stderr"}
+
+    def pass_on(stream: int, data: bytes) -> None:
+        text = decoders[stream].decode(data)
+        if text:
+            attempt.progress(names[stream], text)
+
+    return pass_on
 
 
 def done(command: str, outcome: Outcome) -> Done:

@@ -8,7 +8,7 @@ from signoff.approvals.request import CommandSubject, Subject
 from signoff.domain.intent import Escalation, Intent, Permission
 from signoff.policy.intents import argv_intent
 from signoff.sandbox.outcome import Request
-from signoff.tools.command import CommandKey, directory, done
+from signoff.tools.command import CommandKey, directory, done, relay
 from signoff.tools.tool import Attempt, Done, Place, Tool
 
 
@@ -57,6 +57,5 @@ class RunTerminalCommand(Tool[RunArguments]):
         return CommandSubject(arguments.argv, directory(arguments.cwd, place))
 
     async def run(self, arguments: RunArguments, attempt: Attempt) -> Done:
-        where = directory(arguments.cwd, attempt.place)
-        outcome = await attempt.start(Request(arguments.argv, where, timeout_ms=arguments.timeout_ms))
-        return done(arguments.command, outcome)
+        request = Request(arguments.argv, directory(arguments.cwd, attempt.place), timeout_ms=arguments.timeout_ms)
+        return done(arguments.command, await attempt.start(request, relay(attempt)))

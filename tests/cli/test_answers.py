@@ -1,0 +1,63 @@
+"""What a typed rule says, and what is offered to be remembered. Pure."""
+
+import pytest
+
+from signoff.approvals.remember import duration, for_prefix
+from signoff.cli.answers import read_rule, typed_rule
+from signoff.domain.errors import UsageError
+from signoff.domain.review import ApprovedExecpolicyAmendment, Scope
+
+RULES = {
+    "npm test": ApprovedExecpolicyAmendment(("npm", "test")),
+    "npm test @user": ApprovedExecpolicyAmendment(("npm", "test")),
+    "npm 'a b' @project": ApprovedExecpolicyAmendment(("npm", "a b"), Scope.PROJECT),
+    "npm test @ session": ApprovedExecpolicyAmendment(("npm", "test"), Scope.SESSION),
+    "npm test @project for 8h": ApprovedExecpolicyAmendment(("npm", "test"), Scope.PROJECT, 28_800_000),
+    "npm test @user for 30 m ": ApprovedExecpolicyAmendment(("npm", "test"), Scope.USER, 1_800_000),
+    "npm i left-pad@1.3.0": ApprovedExecpolicyAmendment(("npm", "i", "left-pad@1.3.0")),
+}
+
+
+@pytest.mark.parametrize("text", RULES)
+def test_a_typed_rule_is_read_as_it_is_meant(text: str) -> None:
+    offer = read_rule(text)
+    assert offer.decision == RULES[text]
+    assert RULES[text].scope is Scope.USER or str(RULES[text].scope) in offer.reach
+
+
+@pytest.mark.parametrize(
+    "text", ["", "   ", "@user", "npm 'test", "npm test @world", "npm test @once", "npm test @session for 1h"]
+)
+def test_a_rule_that_makes_no_sense_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        read_rule(text)
+
+
+WIDTHS: dict[tuple[str, ...], list[tuple[str, ...]]] = {
+    ("git", "push", "origin", "main"): [("git", "push", "origin", "main"), ("git", "push")],
+    ("npm", "run", "build", "-w"): [("npm", "run", "build", "-w"), ("npm",)],
+    ("make", "-j4"): [("make", "-j4"), ("make",)],
+    ("make",): [("make",)],
+    ("python3",): [],
+    (): [],
+}
+
+
+@pytest.mark.parametrize("words", WIDTHS)
+def test_three_widths_at_most_narrow_first_and_never_one_that_opens_everything(words: tuple[str, ...]) -> None:
+    banned = {("git",), ("python3",), ("npm", "run")}
+    offers = for_prefix(words, lambda prefix: prefix not in banned)
+    assert [offer.prefix for offer in offers] == WIDTHS[words]
+    for offer in offers:
+        assert read_rule(typed_rule(offer)).decision == offer.decision
+
+
+def test_nothing_is_offered_where_nothing_is_proposed() -> None:
+    assert for_prefix(None, lambda prefix: True) == ()
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"), [(86_400_000, "1 d"), (5_400_000, "90 m"), (1_000, "1 s"), (1_500, "1500 ms")]
+)
+def test_durations(milliseconds: int, text: str) -> None:
+    assert duration(milliseconds) == text

@@ -1,0 +1,118 @@
+"""What a person saves, with real rule files: in force at once, written as promised, and never in the way of the one call."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from signoff.approvals.grants import kept, revoke
+from signoff.approvals.rulebook import SessionRules
+from signoff.config.rules import Places, RuleBook
+from signoff.domain.context import Context
+from signoff.domain.event import DeveloperMessage, Warned
+from signoff.domain.intent import Action, Intent
+from signoff.domain.requirement import Skip
+from signoff.domain.review import ApprovedExecpolicyAmendment, ReviewDecision, Scope
+from signoff.domain.settings import ApprovalPolicy, Audit
+from signoff.policy.intents import argv_intent
+from tests.clauses import requirement
+from tests.gate.scene import HOME, WORKSPACE, Scene
+
+YES = ApprovedExecpolicyAmendment(("make", "test"))
+LINE = 'prefix_rule(pattern=["make", "test"], decision="allow")\n'
+
+
+class Saving:
+    """A scene with rules on disk and a clock that can be moved."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        (directory / "project").mkdir()
+        self.places = Places({"HOME": str(directory)}, directory / "project", "p-1", system=directory / "etc")
+        self.saved = self.places.user_rules / "default.rules"
+        self.now = time.time()
+
+    def scene(self, *answers: ReviewDecision) -> Scene:
+        warnings: list[str] = []
+        context = Context(workspace=WORKSPACE, home=HOME, approval=ApprovalPolicy.UNTRUSTED)
+        rules = SessionRules(RuleBook(self.places, warn=warnings.append), context, clock=lambda: self.now)
+        return Scene(self.directory / "runs", approval=ApprovalPolicy.UNTRUSTED, answers=answers, rulebook=rules)
+
+
+@pytest.fixture
+def saving(tmp_path: Path) -> Saving:
+    return Saving(tmp_path)
+
+
+@requirement("APR-053", "APR-054", "APR-055")
+def test_a_rule_is_written_once_and_is_in_force_in_this_session_and_the_next(saving: Saving) -> None:
+    saving.saved.parent.mkdir(parents=True)
+    saving.saved.write_text("# mine", encoding="utf-8")  # no newline at the end
+    scene = saving.scene(YES)
+    assert [scene.run("make test a").ok, scene.run("make test b").ok] == [True, True]
+    assert saving.saved.read_text(encoding="utf-8") == f"# mine\n{LINE}"
+    saving.scene(YES).run("make test c")  # not even asked
+    again = saving.scene(YES)
+    again.run("make other")
+    assert len(again.person.asked) == 1
+    assert saving.saved.read_text(encoding="utf-8") == f"# mine\n{LINE}"
+
+
+BROKEN: dict[str, Callable[[Saving], object]] = {
+    "the folder is a file": lambda saving: (
+        saving.saved.parent.parent.mkdir(parents=True),
+        saving.saved.parent.write_text("x", encoding="utf-8"),
+    ),
+    "the file is a folder": lambda saving: saving.saved.mkdir(parents=True),
+    "the file is not text": lambda saving: (
+        saving.saved.parent.mkdir(parents=True),
+        saving.saved.with_name("default.rules").write_bytes(b"\xff\xfe"),
+    ),
+}
+
+
+@requirement("APR-050")
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_rule_that_cannot_be_written_warns_and_the_command_runs_once(name: str, saving: Saving) -> None:
+    scene = saving.scene(YES, YES)
+    BROKEN[name](saving)
+    assert scene.run("make test a").ok
+    (warned,) = scene.shown(Warned)
+    assert warned.message.startswith("Failed to apply execpolicy amendment: ")
+    assert scene.shown(DeveloperMessage) == []
+    scene.run("make test b")
+    assert len(scene.person.asked) == 2  # nothing was remembered
+
+
+def test_a_rule_for_the_project_stays_with_the_project(saving: Saving) -> None:
+    scene = saving.scene(ApprovedExecpolicyAmendment(("make", "test"), scope=Scope.PROJECT))
+    assert scene.run("make test a").ok
+    assert not saving.saved.exists()
+    assert (saving.places.project_rules / "default.rules").read_text(encoding="utf-8") == LINE
+    elsewhere = Places(saving.places.environ, saving.places.project, "p-2", system=saving.places.system)
+    assert [len(kept(saving.places)), len(kept(elsewhere))] == [1, 0]
+
+
+def test_a_rule_with_an_end_is_asked_again_after_it(saving: Saving) -> None:
+    hour = 3_600_000
+    scene = saving.scene(ApprovedExecpolicyAmendment(("make", "test"), expires_in_ms=hour))
+    assert [scene.run("make test a").ok, scene.run("make test b").ok] == [True, True]
+    assert not saving.saved.exists()
+    saving.now += hour / 1_000 + 1
+    assert scene.run("make test c").ok is False
+    assert len(scene.person.asked) == 2
+
+
+def test_a_revoked_rule_is_asked_about_in_the_running_session(saving: Saving) -> None:
+    scene = saving.scene(YES)
+    assert [scene.run("make test a").ok, scene.run("make test b").ok] == [True, True]
+    revoke(saving.places, kept(saving.places)[0].id)
+    assert scene.run("make test c").ok is False
+
+
+def test_with_judging_off_everything_is_allowed_and_the_record_says_why(saving: Saving) -> None:
+    rules = SessionRules(RuleBook(saving.places), Context(workspace=WORKSPACE), audit=Audit.OFF)
+    verdict, needed = rules.judge(argv_intent(("rm", "-rf", "/"), cwd=WORKSPACE, home=HOME))
+    assert (verdict.winner.rule_id if verdict.winner else None, needed) == ("policy.off", Skip())
+    assert rules.judge(Intent("x", Action.NET))[1] == Skip()
