@@ -32,7 +32,7 @@ check: setup ## Format, lint, types, import rule, dead code, duplicates
 	@$(BIN)/ruff format --check --quiet . || { echo "run: .venv/bin/ruff format ."; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-cache | tail -n 4
+	@$(BIN)/lint-imports --no-cache > $(VENV)/imports.txt || { cat $(VENV)/imports.txt; exit 1; }
 	@! $(BIN)/vulture | grep -v '^src/signoff/domain/' | grep -E 'unused (function|class|method|property|import)|unreachable'
 	@! $(BIN)/symilar --duplicates 10 --ignore-comments --ignore-docstrings --ignore-imports --ignore-signatures $$(git ls-files 'src/*.py') | grep -A 12 'similar lines in'
 
