@@ -86,7 +86,7 @@ READS = [
     shell("shadow", "cat /etc/shadow /etc/gshadow /etc/shadow- | grep ."),
     shell("sudoers and host keys", "cat /etc/sudoers /etc/ssh/ssh_host_*_key | grep ."),
     shell("other homes", 'ls -A /root /home/*/ 2>/dev/null | grep -E "history|ssh|aws|netrc"'),
-    shell("state of signoff", 'find / -path "*/signoff/sandbox/*" -not -path "/proc/*" 2>/dev/null | grep -E "guard|[0-9a-f]{32}"'),
+    shell("state of signoff", 'find / -path "*/signoff/sandbox/*" -not -path "/proc/*" 2>/dev/null | grep -E "guard|[0-9a-f]+-[0-9a-f]+$"'),
     shell("kernel memory and log", "head -c1 /proc/kcore | grep -q . || dmesg | grep -q . || head -c1 /dev/mem /dev/kmsg | grep ."),
     shell("disks", "head -c1 /dev/sda /dev/vda /dev/nvme0n1 | grep ."),
     shell("docker and run", "ls -A /run | grep ."),

@@ -21,6 +21,7 @@ from signoff.config.rules import Places, find
 from signoff.domain.errors import SignoffError
 from signoff.files import beneath
 from signoff.sandbox import cgroups as control_groups
+from signoff.sandbox.report import examine
 from signoff.sandbox.toolchains import Machine, plan
 
 OLDEST_PYTHON = (3, 11)
@@ -210,6 +211,19 @@ def rules(here: Surroundings) -> Finding:
     return Finding(Status.OK, f"rule files: {len(found)}", "\n".join(str(file.path) for file in found) or None)
 
 
+def sandbox(here: Surroundings) -> Finding:
+    """Not what should be possible but what is: one is started."""
+    try:
+        found = examine(here.environ)
+    except SignoffError as error:
+        return Finding(Status.WARN, "no sandbox can be started here", error.message, error.hint)
+    if found.open:
+        return Finding(
+            Status.WARN, f"the sandbox is {found.strength.name.lower()}, by {found.backend}", "\n".join(found.open)
+        )
+    return Finding(Status.OK, f"the sandbox is {found.strength.name.lower()}, by {found.backend}")
+
+
 CHECKS: Mapping[str, Callable[[Surroundings], Finding]] = {
     "python": python,
     "kernel": kernel,
@@ -219,6 +233,7 @@ CHECKS: Mapping[str, Callable[[Surroundings], Finding]] = {
     "seccomp": seccomp,
     "bubblewrap": bubblewrap,
     "cgroups": cgroups,
+    "sandbox": sandbox,
     "file-tools": file_tools,
     "toolchains": toolchains,
     "terminal": terminal,

@@ -7,7 +7,6 @@ hold its journal together; the last to leave, or the next to start after a crash
 
 import errno
 import fcntl
-import hashlib
 import os
 import stat
 
@@ -53,7 +52,8 @@ class Held:
 def hold(folder: str, root: str) -> Held:
     """Join the holders of a root. The folder is private to the user and lies outside every sandbox."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    name = hashlib.sha256(os.fsencode(root)).hexdigest()[:32]
+    found = os.stat(root)
+    name = f"{found.st_dev:x}-{found.st_ino:x}"
     with locked(_guard(folder)):
         journal = os.open(os.path.join(folder, name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         fcntl.flock(journal, fcntl.LOCK_SH)

@@ -19,6 +19,7 @@ from signoff.sandbox.cgroups import MEMORY
 from signoff.sandbox.converse import Conversation, Exchange, OnOutput
 from signoff.sandbox.denial import Evidence, Host, explain
 from signoff.sandbox.ground import Ground, Start
+from signoff.sandbox.identity import Identity
 from signoff.sandbox.inside import serve
 from signoff.sandbox.launch import Zygote
 from signoff.sandbox.outcome import STRENGTH, Backend, Cause, Denial, Outcome, Request, Strength
@@ -75,6 +76,10 @@ class Session:
     @property
     def backend(self) -> Backend:
         return self._ground.backend
+
+    @property
+    def identity(self) -> Identity:
+        return self._ground.identity
 
     @property
     def strength(self) -> Strength:

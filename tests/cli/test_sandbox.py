@@ -1,0 +1,103 @@
+"""signoff sandbox: the command's streams and status are passed through, ours are the ones of the table."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.program import PROGRAM, signoff
+from tests.clauses import requirement
+
+
+@pytest.fixture
+def workspace(tmp_path: pathlib.Path, home: pathlib.Path) -> pathlib.Path:
+    directory = tmp_path / "ws"
+    directory.mkdir()
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "out", "err"),
+    [
+        (["sh", "-c", "echo out; echo err >&2; exit 7"], 7, "out\n", "err\n"),
+        (["sh", "-c", "kill -9 $$"], 137, "", ""),
+        (["cat"], 0, "fed", ""),
+        (["no-such-program"], 20, "", "signoff: no-such-program cannot be started inside the sandbox: No such file or directory\n"),
+        (["true", "--json"], 0, "", ""),  # options behind the command are the command's
+    ],
+)  # fmt: skip
+def test_streams_and_status_are_the_commands(
+    workspace: pathlib.Path, words: list[str], status: int, out: str, err: str
+) -> None:
+    assert signoff("sandbox", "--", *words, cwd=workspace, stdin="fed") == (status, out, err)
+
+
+def test_time_limit(workspace: pathlib.Path) -> None:
+    assert signoff("sandbox", "--timeout-ms", "200", "--", "sleep", "60", cwd=workspace).status == 124
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "words"),
+    [
+        (["--writable", "nowhere"], 2, "writable root"),
+        (["--mode", "yolo"], 2, "yolo"),
+        (["--require", "partial", "--mode", "danger-full-access"], 44, "without our sandbox"),
+        (["--timeout-ms", "0"], 2, "timeout"),
+    ],
+)
+def test_bad_input_is_one_sentence(workspace: pathlib.Path, options: list[str], status: int, words: str) -> None:
+    ended = signoff("sandbox", *options, "--", "true", cwd=workspace)
+    assert (ended.status, ended.out) == (status, "")
+    assert words in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_json_golden(workspace: pathlib.Path, golden: Callable[[str, str], None]) -> None:
+    ended = signoff("sandbox", "--json", "--", "sh", "-c", "echo hello; exit 3", cwd=workspace)
+    assert (ended.status, ended.err) == (3, "")
+    golden("cli/sandbox.json", re.sub(r'"duration_ms": [0-9.]+', '"duration_ms": 1.0', ended.out))
+
+
+def test_json_tells_a_denial(workspace: pathlib.Path) -> None:
+    ended = signoff("sandbox", "--json", "--", "sh", "-c", "echo x > .git", cwd=workspace)
+    assert json.loads(ended.out)["denial"]["cause"] == "protected"
+
+
+@requirement("APR-033")
+@pytest.mark.parametrize(
+    ("mode", "inside", "outside"),
+    [("read-only", False, False), ("workspace-write", True, False), ("danger-full-access", True, True)],
+)
+def test_what_each_mode_lets_change(
+    workspace: pathlib.Path, tmp_path: pathlib.Path, mode: str, inside: bool, outside: bool
+) -> None:
+    signoff("sandbox", "--mode", mode, "--", "sh", "-c", f"echo x > in; echo x > {tmp_path}/out", cwd=workspace)
+    assert ((workspace / "in").exists(), (tmp_path / "out").exists()) == (inside, outside)
+
+
+def test_the_network_is_limited_to_what_was_named(workspace: pathlib.Path) -> None:
+    script = "import urllib.request; urllib.request.urlopen('http://nowhere.invalid/', timeout=5)"
+    ended = signoff("sandbox", "--network", "limited", "--json", "--", "/usr/bin/python3", "-c", script, cwd=workspace)
+    assert json.loads(ended.out)["denial"] == {
+        "cause": "network",
+        "target": "nowhere.invalid:80",
+        "permission": "network nowhere.invalid:80",
+        "certain": True,
+    }
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_leaves_nothing_behind(workspace: pathlib.Path, number: signal.Signals) -> None:
+    words = [PROGRAM, "sandbox", "--", "sh", "-c", "echo up; sleep 60"]
+    process = subprocess.Popen(words, cwd=workspace, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(number)
+    assert process.wait(20) == 128 + number
+    process.stdout.close()
+    assert list(workspace.iterdir()) == []
