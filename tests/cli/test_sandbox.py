@@ -11,7 +11,6 @@ from collections.abc import Callable
 import pytest
 
 from tests.cli.program import PROGRAM, signoff
-from tests.clauses import requirement
 
 
 @pytest.fixture
@@ -68,7 +67,6 @@ def test_json_tells_a_denial(workspace: pathlib.Path) -> None:
     assert json.loads(ended.out)["denial"]["cause"] == "protected"
 
 
-@requirement("APR-033")
 @pytest.mark.parametrize(
     ("mode", "inside", "outside"),
     [("read-only", False, False), ("workspace-write", True, False), ("danger-full-access", True, True)],

@@ -1,6 +1,5 @@
 """The click application: subcommands by name from the table, errors to one sentence and the right exit status."""
 
-import difflib
 import importlib
 import io
 import os
@@ -29,6 +28,8 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
+            import difflib
+
             near = difflib.get_close_matches(name, self.list_commands(ctx), n=1)
             hint = f'Did you mean "{ctx.command_path} {near[0]}"?' if near else f'Run "{ctx.command_path} --help".'
             raise UsageError(f'"{ctx.command_path}" has no command {name!r}', hint=hint)

@@ -27,7 +27,7 @@ class Enforcement(msgspec.Struct, frozen=True):
 def examine(environ: Mapping[str, str]) -> Enforcement:
     """Raises NotEnforceable, with the reason of every backend, where no sandbox is possible."""
     with tempfile.TemporaryDirectory() as workspace, Session(Profile(workspace=workspace), environ) as session:
-        session.run(Request(("true",)))
+        session.run(Request(("/bin/sh", "-c", ":")))
         found = session.backend
         identity = session.identity
     level = landlock.level()
