@@ -139,17 +139,17 @@ class Gate:
             )
         return await self._recorded(case, _unasked(case, verdict, requirement), DecidedBy.POLICY)
 
-    def clear_at_once(self, case: Case) -> tuple[Clearance, Ticket] | None:
+    def clear_at_once(self, case: Case) -> tuple[Clearance, Ticket] | Verdict:
         """For a caller that cannot wait here: the answer, and the ticket that says when it is on disk and counts.
 
-        None if a person has to be asked; then nothing was recorded and `clear` is the way. Nobody is asked on behalf of
-        a caller that does not wait for the answer.
+        Only the verdict if a person has to be asked; then nothing was recorded and `clear` is the way. Nobody is asked on
+        behalf of a caller that does not wait for the answer.
         """
         verdict, requirement = self._rulebook.judge(case.intent, self._granted)
         if not isinstance(requirement, NeedsApproval):
             clearance, by = _unasked(case, verdict, requirement), DecidedBy.POLICY
         elif case.enforced:
-            return None
+            return verdict
         else:
             failure = Failure(Refused.code, requirement.reason or "this needs approval")
             clearance, by = Clearance(verdict, requirement, failure=failure), DecidedBy.UNATTENDED

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from tests.clauses import requirement
+from tests.ledger.receiver import Receiver
 
 PROGRAM = [sys.executable, "-c", "from signoff.cli.main import main; main()"]
 EXAMPLE = str(pathlib.Path(__file__).parents[2] / "examples" / "agent.py")
@@ -155,3 +156,24 @@ def test_a_killed_supervisor_takes_nobody_with_a_yes(workspace: pathlib.Path, ho
     os.close(master)
     os.close(slave)
     assert not marker.exists() or marker.read_text(encoding="utf-8") == "False"
+
+
+@requirement("MEM-080", "MEM-113")
+def test_a_run_is_told_as_spans_to_a_real_receiver(workspace: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Receiver() as receiver:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.address)
+        done = wrap(workspace, "--", *AGENT, "echo one", "rm -rf /")
+    assert done.returncode == 1, done.stderr
+    root = receiver.named("mem_codecli.run")
+    assert {span.name for span in receiver.spans} == {
+        "mem_codecli.run",
+        "mem_codecli.runner.spawn",
+        "mem_codecli.runner.stream",
+        "mem_codecli.tool.parse",
+        "mem_codecli.policy.decide",
+    }
+    decided = [span.attributes for span in receiver.spans if span.name == "mem_codecli.policy.decide"]
+    assert [(each["tool"], each["decision"]) for each in decided] == [("shell", "allow"), ("shell", "ask")]
+    assert all(each["rule_id"] for each in decided)
+    assert len({span.trace for span in receiver.spans}) == 1
+    assert root.attributes["exit_code"] == 1

@@ -9,6 +9,7 @@ import msgspec
 
 from signoff.approvals.request import ReviewRequest
 from signoff.approvals.review import Reviewer
+from signoff.cli import wiring
 from signoff.cli.output import Output
 from signoff.cli.wiring_gate import Run, opened, reviewer_of
 from signoff.config import locations
@@ -17,6 +18,8 @@ from signoff.domain.event import RunEvent, Warned
 from signoff.domain.review import ReviewDecision
 from signoff.ledger.records import Event
 from signoff.ledger.redact import Redactor
+from signoff.ledger.spans import ParseSpan, RunSpan, SpawnSpan, StreamSpan
+from signoff.ledger.tracing import Tracing
 from signoff.supervisor.arbiter import Arbiter, OnUnenforcedDeny, Terms
 from signoff.supervisor.diagnostics import bundle, keep
 from signoff.supervisor.ends import DenyExit, Ending
@@ -77,41 +80,119 @@ def wrapped(output: Output, loaded: Configuration, command: tuple[str, ...], opt
     keyboard = Keyboard(reviewer_of(output, settings.policy))
     guarded = options.sandbox is not None
     with opened(output, loaded, ("signoff", "wrap", *command), reviewer=keyboard, show=show, guarded=guarded) as run:
-        run.status = _supervised(output, loaded, command, options, run, keyboard)
+        redactor = Redactor(settings.ledger.redact, reversible=False)
+        tracing = Tracing.of(os.environ, run.run_id, wiring.project_name(loaded), redactor.text)
+        if tracing.problem:
+            output.warn(tracing.problem)
+        with contextlib.closing(tracing), tracing.span(_run_span(loaded, command)) as span:
+            run.status = _Supervision(output, loaded, options, run, redactor, tracing).run(command, keyboard)
+            span.fields.exit_code = run.status
     return run.status
 
 
-def _supervised(
-    output: Output, loaded: Configuration, command: tuple[str, ...], options: Options, run: Run, keyboard: Keyboard
-) -> int:
-    watch = Watch()
-    terms = Terms(
-        run_id=run.run_id,
-        cwd=os.getcwd(),
-        home=str(locations.home(os.environ)),
-        audit=loaded.settings.policy.audit,
-        on_unenforced_deny=options.on_unenforced_deny,
-        max_parse_errors=options.max_parse_errors,
-        decision_timeout_s=loaded.settings.policy.decision_timeout_ms / 1_000,
+def _run_span(loaded: Configuration, command: tuple[str, ...]) -> RunSpan:
+    settings = loaded.settings
+    return RunSpan(
+        memory_on=settings.memory.enabled,
+        inject_mode=settings.memory.inject_mode,
+        gatekeeper=settings.memory.gatekeeper,
+        audit=settings.policy.audit,
+        redact=settings.ledger.redact,
+        codecli_program=command[0],
     )
-    arbiter = Arbiter(run.gate, run.ledger, terms, warn=output.warn, stop=watch.request)
-    with contextlib.ExitStack() as closing:
-        closing.callback(watch.close)
-        redactor = Redactor(loaded.settings.ledger.redact, reversible=False)
-        out = _copy(options.events_out, run, redactor, output)
-        closing.enter_context(out or contextlib.nullcontext())
 
-        def hear(session: Session, event: ParsedEvent) -> None:
-            if out is not None:
+
+class _Supervision:
+    def __init__(
+        self, output: Output, loaded: Configuration, options: Options, run: Run, redactor: Redactor, tracing: Tracing
+    ) -> None:
+        self._output = output
+        self._options = options
+        self._run = run
+        self._redactor = redactor
+        self._tracing = tracing
+        self._terms = Terms(
+            run_id=run.run_id,
+            cwd=os.getcwd(),
+            home=str(locations.home(os.environ)),
+            audit=loaded.settings.policy.audit,
+            on_unenforced_deny=options.on_unenforced_deny,
+            max_parse_errors=options.max_parse_errors,
+            decision_timeout_s=loaded.settings.policy.decision_timeout_ms / 1_000,
+        )
+
+    def run(self, command: tuple[str, ...], keyboard: Keyboard) -> int:
+        watch = Watch()
+        arbiter = Arbiter(
+            self._run.gate,
+            self._run.ledger,
+            self._terms,
+            warn=self._output.warn,
+            stop=watch.request,
+            tracing=self._tracing,
+        )
+        with contextlib.ExitStack() as closing:
+            closing.callback(watch.close)
+            hear = closing.enter_context(self._hearing(arbiter))
+            session = self._start(command, hear)
+            closing.callback(session.close)
+            keyboard.relay = closing.enter_context(_keys(session))
+            ending = self._stay(session, arbiter, watch)
+            self._report(session, arbiter, ending)
+        return ending.exit_code
+
+    @contextlib.contextmanager
+    def _hearing(self, arbiter: Arbiter) -> Iterator[Callable[[Session, ParsedEvent], None]]:
+        """To the arbiter, and to a file where that was asked for."""
+        path = self._options.events_out
+        if path is None:
+            yield arbiter.hear
+            return
+        with EventsOut(path, self._run.run_id, self._redactor.value, self._output.warn) as out:
+
+            def hear(session: Session, event: ParsedEvent) -> None:
                 out.keep(event)
-            arbiter.hear(session, event)
+                arbiter.hear(session, event)
 
-        session = Session(_spec(command, options, terms), Sinks(1, 2), hear)
-        closing.callback(session.close)
-        keyboard.relay = closing.enter_context(_keys(session))
-        ending = supervise(session, arbiter, watch, _limits(options), _demands(options), _noting(run))
-        _report(output, session, arbiter, ending, run, redactor)
-    return ending.exit_code
+            yield hear
+
+    def _start(self, command: tuple[str, ...], hear: Callable[[Session, ParsedEvent], None]) -> Session:
+        with self._tracing.span(SpawnSpan(program=command[0], args_len=len(command) - 1, cwd=self._terms.cwd)):
+            session = Session(_spec(command, self._options, self._terms), Sinks(1, 2), hear)
+        for pump in session.pumps.values():
+            pump.counts_lines = self._tracing.on
+        return session
+
+    def _stay(self, session: Session, arbiter: Arbiter, watch: Watch) -> Ending:
+        def note(text: str) -> None:
+            self._run.ledger.submit(Event("supervisor", {"note": text}, "warning"))
+
+        with self._tracing.span(StreamSpan(stream_stdout=True, stream_stderr="stderr" in session.pumps)) as stream:
+            limits, demands = _limits(self._options), _demands(self._options)
+            ending = supervise(session, arbiter, watch, limits, demands, note, self._tracing)
+            stream.fields.captured_bytes_stdout = session.pumps["stdout"].tail.total
+            if "stderr" in session.pumps:
+                stream.fields.captured_bytes_stderr = session.pumps["stderr"].tail.total
+        for source in ("stdout", "stderr"):
+            if source in session.pumps:
+                pump = session.pumps[source]
+                parsed = ParseSpan(source=source, lines_seen=pump.lines)
+                with self._tracing.span(parsed) as span:
+                    span.fields.events_parsed, span.fields.errors = pump.scanner.events, pump.scanner.failed
+        return ending
+
+    def _report(self, session: Session, arbiter: Arbiter, ending: Ending) -> None:
+        forged = session.trust.forged
+        if forged:
+            self._output.warn(
+                f"{forged} lines looked like events and were not the agent's; they were passed on as text"
+            )
+        if ending.bad:
+            content = bundle(session, arbiter, ending, self._redactor.text)
+            path = keep(str(locations.diagnostics(os.environ)), self._run.run_id, content)
+            self._output.warn(f"{ending.reason}; what is known about it: {path}")
+        elif arbiter.tally.denied:
+            self._output.say(f"signoff: {ending.reason}; see: signoff audit show {self._run.run_id}")
 
 
 def _spec(command: tuple[str, ...], options: Options, terms: Terms) -> Spec:
@@ -151,28 +232,3 @@ def _keys(session: Session) -> Iterator[Relay | None]:
         return
     with Relay(sys.stdin.fileno(), session.child.terminal) as relay:
         yield relay
-
-
-def _copy(path: str | None, run: Run, redactor: Redactor, output: Output) -> EventsOut | None:
-    return None if path is None else EventsOut(path, run.run_id, redactor.value, output.warn)
-
-
-def _noting(run: Run) -> Callable[[str], None]:
-    def note(text: str) -> None:
-        run.ledger.submit(Event("supervisor", {"note": text}, "warning"))
-
-    return note
-
-
-def _report(output: Output, session: Session, arbiter: Arbiter, ending: Ending, run: Run, redactor: Redactor) -> None:
-    tally = arbiter.tally
-    if session.trust.forged:
-        output.warn(
-            f"{session.trust.forged} lines looked like events and were not the agent's; they were passed on as text"
-        )
-    if ending.bad:
-        content = bundle(session, arbiter, ending, redactor.text)
-        path = keep(str(locations.diagnostics(os.environ)), run.run_id, content)
-        output.warn(f"{ending.reason}; what is known about it: {path}")
-    elif tally.denied:
-        output.say(f"signoff: {ending.reason}; see: signoff audit show {run.run_id}")

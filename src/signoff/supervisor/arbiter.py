@@ -20,8 +20,11 @@ from signoff.domain.call import Failure, ToolCall
 from signoff.domain.clearance import Clearance
 from signoff.domain.errors import Aborted, ControlLost, LedgerUnwritable, Refused, ReviewTimeout
 from signoff.domain.settings import Audit
+from signoff.domain.verdict import Verdict
 from signoff.ledger.log import Ticket
 from signoff.ledger.records import DecidedBy, Decision, Event, Outcome, Record, Request, Result
+from signoff.ledger.spans import DecideSpan, Status
+from signoff.ledger.tracing import Tracing
 from signoff.supervisor.foreign import Kind, foreign_intent
 from signoff.supervisor.pending import Pending, Step, Table
 from signoff.supervisor.reviews import Reviews
@@ -36,7 +39,7 @@ MOST_NOTED = 100  # parse errors that get a record of their own; the rest is cou
 class Door(Protocol):
     """What the arbiter needs of the gate."""
 
-    def clear_at_once(self, case: Case) -> tuple[Clearance, Ticket] | None: ...
+    def clear_at_once(self, case: Case) -> tuple[Clearance, Ticket] | Verdict: ...
     async def clear(self, case: Case) -> Clearance: ...
 
 
@@ -97,6 +100,7 @@ class Arbiter:
         *,
         warn: Callable[[str], None],
         stop: Callable[[Stop], None],
+        tracing: Tracing | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._door = door
@@ -104,6 +108,7 @@ class Arbiter:
         self._terms = terms
         self._warn = warn
         self._stop = stop
+        self._tracing = tracing or Tracing()
         self._clock = clock
         self._lock = threading.Lock()
         self._reviews = Reviews()
@@ -158,8 +163,8 @@ class Arbiter:
             ticket.add_done_callback(lambda done: self._answer(channel, request, None, done.error))
             return
         case = self._case(request)
-        settled = self._door.clear_at_once(case)
-        if settled is not None:
+        settled = self._looked_at(request, case)
+        if not isinstance(settled, Verdict):
             clearance, ticket = settled
             if request.requires_policy:
                 ticket.add_done_callback(lambda done: self._answer(channel, request, clearance, done.error))
@@ -167,6 +172,19 @@ class Arbiter:
                 self._answer(channel, request, clearance, ticket.error)
         else:
             self._reviews.ask(self._door.clear(case), lambda result: self._reviewed(channel, request, result))
+
+    def _looked_at(self, request: ToolRequest, case: Case) -> tuple[Clearance, Ticket] | Verdict:
+        span = DecideSpan(tool=request.tool, action=request.judged_action.value, tool_call_id=request.id)
+        with self._tracing.span(span) as live:
+            settled = self._door.clear_at_once(case)
+            verdict = settled if isinstance(settled, Verdict) else settled[0].verdict
+            live.fields.rule_id = verdict.winner.rule_id if verdict.winner else ""
+            if isinstance(settled, Verdict):
+                live.fields.decision = "ask"
+            else:
+                live.fields.decision = "allow" if settled[0].allowed else "deny"
+                live.status = Status.OK if settled[0].allowed else Status.DENIED
+        return settled
 
     def _case(self, request: ToolRequest) -> Case:
         terms = self._terms

@@ -48,11 +48,13 @@ class Pump:
     ) -> None:
         self._source = source
         self._sink = sink
-        self._scanner = scanner
+        self.scanner = scanner
         self._on_events = on_events
         self._on_failures = on_failures
         self._show_events = show_events
         self.tail = Tail()
+        self.counts_lines = False  # only where somebody listens: looking at every byte once more is not free
+        self.lines = 0
         self.reads = 0
         self.ended = threading.Event()
 
@@ -79,7 +81,9 @@ class Pump:
                 got = 0
             self.reads += 1
             end = held + got
-            scan = self._scanner.scan(buffer, end, final=got == 0)
+            scan = self.scanner.scan(buffer, end, final=got == 0)
+            if self.counts_lines:
+                self.lines += buffer.count(b"\n", held, end)
             self._handle(scan, view)
             if got == 0:
                 return

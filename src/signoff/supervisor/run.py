@@ -12,6 +12,8 @@ from types import FrameType
 import msgspec
 
 from signoff.domain.errors import ControlLost, NotEnforceable
+from signoff.ledger.spans import AbortSpan
+from signoff.ledger.tracing import Tracing
 from signoff.supervisor.arbiter import Arbiter, Stop
 from signoff.supervisor.ends import DenyExit, Ending, ended, signalled, stopped
 from signoff.supervisor.hang import Finding, Patience, Signs, look
@@ -65,9 +67,10 @@ def supervise(
     limits: Limits,
     demands: Demands,
     note: Callable[[str], None],
+    tracing: Tracing | None = None,
 ) -> Ending:
     """Stay with the child until it has ended, for whatever reason, and say how."""
-    overseer = _Overseer(session, arbiter, watch, limits, demands, note)
+    overseer = _Overseer(session, arbiter, watch, limits, demands, note, tracing or Tracing())
     with _signals(watch, session):
         try:
             return overseer.run()
@@ -84,6 +87,7 @@ class _Overseer:
         limits: Limits,
         demands: Demands,
         note: Callable[[str], None],
+        tracing: Tracing,
     ) -> None:
         self._session = session
         self._arbiter = arbiter
@@ -91,6 +95,7 @@ class _Overseer:
         self._limits = limits
         self._demands = demands
         self._note = note
+        self._tracing = tracing
         self._started = time.monotonic()
         self._suspected_at: float | None = None
         self._reads = 0
@@ -195,7 +200,15 @@ class _Overseer:
 
     def _abort(self, reason: str, code: str) -> None:
         self._note(f"abort: {reason}")
-        self._session.abort(reason, code, self._limits.abort_grace, self._limits.kill_grace)
+        table = self._arbiter.table
+        span = AbortSpan(
+            reason=reason,
+            pending_decision=len(table.waiting),
+            pending_exec=len(table.decided),
+            last_output_age_ms=int((time.monotonic() - self._last_output) * 1_000),
+        )
+        with self._tracing.span(span):
+            self._session.abort(reason, code, self._limits.abort_grace, self._limits.kill_grace)
 
 
 def _not_enforced(reason: str) -> Stop:
