@@ -4,6 +4,7 @@ import json
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -130,3 +131,12 @@ def test_the_strict_reader_and_the_grammar_agree(readings: dict[str, Reading]) -
                 ours = [aspect.words for aspect in reading.aspects if isinstance(aspect, Command)]
                 theirs = [aspect.words for aspect in findings.aspects if isinstance(aspect, Command)]
                 assert [words for words in ours if words not in theirs] == [], line
+
+
+def test_the_grammar_is_loaded_only_for_what_needs_it() -> None:
+    code = (
+        "import sys; from signoff.policy.shell import read_script\n"
+        "read_script(\"git log --format='%h %s' | head\", cwd='/', home='/'); assert 'tree_sitter' not in sys.modules\n"
+        "read_script('echo $(date)', cwd='/', home='/'); assert 'tree_sitter' in sys.modules\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0

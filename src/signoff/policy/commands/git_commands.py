@@ -64,7 +64,7 @@ def _script_option(words: Sequence[str], index: int, names: Sequence[str]) -> It
             yield from ((index, text) for text in words[index + 1 : index + 2])
         elif name.startswith("--"):
             head, equals, value = word.partition("=")
-            if equals and len(head) > 3 and name.startswith(head):
+            if equals and len(head) > 2 and name.startswith(head):
                 yield index, value
         elif word.startswith(name):
             yield index, word[len(name) :]

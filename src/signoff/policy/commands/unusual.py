@@ -36,7 +36,7 @@ UNUSUAL: dict[str, Unusual] = {
     "grep": _row("f", "eABCmdD", "file exclude-from"), "egrep": _row("f", "eABCmdD", "file exclude-from"), "fgrep": _row("f", "eABCmdD", "file exclude-from"),
     "ag": _row("", "", "pager"), "ack": _row("", "", "pager files-from output"),
     "sed": _row("if", "el", "in-place file"), "gsed": _row("if", "el", "in-place file"),
-    "awk": _row("fil", "Fv", "file include load exec"), "gawk": _row("fiElLopdD", "Fv", "file include load exec dump-variables profile pretty-print debug"), "mawk": _row("fW", "Fv", "file exec"),
+    "awk": _row("filE", "Fv", "file include load exec"), "gawk": _row("fiElLopdD", "Fv", "file include load exec dump-variables profile pretty-print debug"), "mawk": _row("fW", "Fv", "file exec"),
     "perl": _row("iIMmx", "", ""), "ruby": _row("irI", "", ""),
     "tar": _row("IFC", "bfgHKLNTVX", "to-command checkpoint-action use-compress-program info-script new-volume-script rsh-command rmt-command directory absolute-names"),
     "rsync": _row("eM", "fTB", "rsh rsync-path remote-option daemon log-file write-batch delete remove-source-files"),
@@ -54,7 +54,7 @@ UNUSUAL: dict[str, Unusual] = {
     "python": _row("cm"), "python3": _row("cm"), "node": _row("eprC", "", "eval print require import loader experimental-loader env-file"), "php": _row("rBRFEdcz", "", "run"), "lua": _row("eli"),
     "go": _row(words="-exec -toolexec -o -overlay -modfile", long="exec toolexec"), "cargo": _row("", "", "config target-dir manifest-path"), "npm": _row("", "", "prefix script-shell node-options globalconfig userconfig"), "pip": _row("rtce", "", "target requirement editable index-url extra-index-url root prefix"),
     "docker": _row("vH", "", "volume mount privileged device pid ipc network host cap-add security-opt config"), "kubectl": _row("", "", "kubeconfig server token as exec"),
-    "gpg": _row("o", "ru", "output output-fd exec-path photo-viewer homedir options"), "openssl": _row(words="-out -engine -provider -writerand"), "ps": _row(), "test": _row(), "[": _row(), "printf": _row(), "column": _row(), "cp": _row("t", "S", "target-directory"), "mv": _row("t", "S", "target-directory"), "ln": _row("t", "S", "target-directory"), "install": _row("Dt", "gmoS", "target-directory strip-program"),
+    "gpg": _row("o", "ru", "output output-fd exec-path photo-viewer homedir options"), "openssl": _row(words="-out -engine -provider -writerand"), "bash": _row("", "oO", "rcfile init-file debugger"), "ps": _row(), "test": _row(), "[": _row(), "printf": _row(), "column": _row(), "cp": _row("t", "S", "target-directory"), "mv": _row("t", "S", "target-directory"), "ln": _row("t", "S", "target-directory"), "install": _row("Dt", "gmoS", "target-directory strip-program"),
     "journalctl": _row("DM", "nopugtS", "vacuum-size vacuum-time vacuum-files rotate flush sync directory root file image machine cursor-file setup-keys update-catalog"), "dmesg": _row("cCDEn", "", "clear read-clear console-off console-on console-level"), "ip": _row("bn", "", "", words="-batch -netns -b -n"), "sysctl": _row("wp", "", "write load system"), "mount": _row(), "xargs": _row("a", "dEILnPs", "arg-file"),
     "tsc": _row("", "", "outDir outFile declarationDir build"), "eslint": _row("cof", "", "fix rulesdir resolve-plugins-relative-to config plugin output-file format cache-location parser"), "prettier": _row("w", "", "write plugin config plugin-search-dir"), "ruff": _row("o", "", "fix output-file config unsafe-fixes"), "black": _row(), "mypy": _row("", "", "config-file install-types python-executable html-report junit-xml"), "pytest": _row("pco", "kmn", "basetemp rootdir confcutdir junit-xml junitxml override-ini pdbcls result-log log-file"), "gcc": _row("BoSx", "IDLl", "", words="-wrapper -specs -fplugin"), "clang": _row("BoSx", "IDLl", "", words="-fplugin -load"),
 }  # fmt: skip
@@ -180,6 +180,9 @@ _OPERANDS = {
     **dict.fromkeys(("test", "["), _TEST),  # a subscript in an operand is evaluated, and runs what it names
     "printf": re.compile(r"^-v|\$\(|`|\$\{|%[^%A-Za-z]*[hlLqjzt]*n"),
     "date": re.compile(r"^[0-9]{6,}"),
+    "curl": re.compile(r"^@|=[@<]|^-[dF]\S*@|^--(?:data|form|json|url-query)\S*=\S*@"),
+    "make": re.compile(r"^(?:SHELL|\.SHELLFLAGS|MAKE\w*)[ :?+]*="),
+    **dict.fromkeys(("python", "python3", "node", "perl", "ruby", "php"), re.compile(r"^-$")),
     "jq": re.compile(r"\benv\b|\$ENV|\bimport\b|\binclude\b|\binput_filename\b"),
 }
 
@@ -207,4 +210,4 @@ def _git_option(word: str, row: Unusual, names: Sequence[str]) -> bool:
         return word not in _ORDINARY and _is_long(word, names)
     if word[:1] == "-":
         return _cluster(word, row)[0]
-    return "::" in word  # a transport that runs a helper
+    return "::" in word or "://-" in word  # a transport that runs a helper, a host that is an option

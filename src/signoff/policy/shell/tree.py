@@ -48,6 +48,7 @@ _OWN_BLANKS = frozenset(
 _EXPRESSIONS = frozenset(
     "unary_expression binary_expression parenthesized_expression ternary_expression postfix_expression".split()
 )
+_OPENS = RESERVED - {"time", "coproc", "!", "in"}
 _STARTS_SOMETHING = frozenset({"test_command", "declaration_command", "unset_command"})
 
 
@@ -135,6 +136,8 @@ class _Tree:
             return
         segment.words = words
         follow_segment(self.findings, segment, self.depth)
+        if words[0] in _OPENS:
+            self.findings.ask(segment.text, "a construct that was not read as one")
         if words[0] in RESERVED or is_assignment(words[0]) or words[0] in ("function", "-"):
             for index in range(1, min(len(words), 20)):
                 if words[index] not in RESERVED:
