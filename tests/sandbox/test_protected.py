@@ -140,6 +140,23 @@ def test_a_masked_file_saved_anew_is_masked_again(workspace: pathlib.Path) -> No
         ]
 
 
+def test_a_masked_file_stays_masked_wherever_a_command_moves_it(workspace: pathlib.Path) -> None:
+    (workspace / "app").mkdir()
+    (workspace / "app" / ".env").write_text("TOKEN=1")
+    with Session(Profile(workspace=str(workspace)), os.environ) as session:
+        assert run(session, "mv app node_modules") == 0
+        assert run(session, "grep -r TOKEN .") != 0
+        assert run(session, "mkdir -p a/b/c/d && mv node_modules a/b/c/d/") == 0
+        assert run(session, "grep -r TOKEN .") != 0
+
+
+def test_placeholders_go_even_if_a_command_locks_the_workspace(workspace: pathlib.Path) -> None:
+    with Session(Profile(workspace=str(workspace)), os.environ) as session:
+        run(session, "touch f; chmod 555 .")
+    assert [path.name for path in workspace.iterdir()] == ["f"]
+    assert workspace.stat().st_mode & 0o777 == 0o555
+
+
 def test_a_link_cannot_be_protected_and_is_refused(workspace: pathlib.Path) -> None:
     (workspace / ".vscode").symlink_to("/nowhere")
     with pytest.raises(NotEnforceable, match="symbolic link"), Session(Profile(workspace=str(workspace)), os.environ):

@@ -49,6 +49,7 @@ class Ground:
         self._plan: Planned | None = None
         self._pins: protected.Pins | None = None
         self._absent: list[str] = []
+        self._hidden: list[str] = []
         self.reach = Reach((), (), None, profile.network)
         if profile.confined:
             check_workspace(profile)
@@ -131,7 +132,10 @@ class Ground:
 
     def _prepare(self) -> Planned:
         profile = self.profile
-        found = plan.survey(profile, self.identity, self.environ)
+        # What was hidden once stays hidden, even if a command moved it to where the search does not look.
+        hidden = self._pins.whereabouts(self._hidden) if self._pins is not None else []
+        found = plan.survey(profile, self.identity, self.environ, hidden)
+        self._hidden = found.environment_files
         pinned: list[protected.Pin] = []
         if self.backend in (Backend.NAMESPACES, Backend.BUBBLEWRAP) and plan.Layer.PROTECTED in self._layers:
             self._hold_places(plan.protected_names(profile, found.home))

@@ -77,14 +77,37 @@ def sweep(folder: str) -> int:
 def _take_away_if_alone(folder: str, name: str, journal: int) -> bool:
     if not try_acquire(journal):
         return False
-    for entry in _read(journal):
-        if _is_ours(entry):
-            try:
-                os.rmdir(entry.path)
-            except OSError as error:
-                if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.EACCES):
-                    raise
+    left = [entry for entry in _read(journal) if _is_ours(entry) and not _removed(entry.path)]
+    if left:
+        _write(journal, left)  # for the next start
+        return False
     os.unlink(os.path.join(folder, name))
+    return True
+
+
+def _removed(path: str) -> bool:
+    """Whether nothing of ours is there any more; what holds data by now is no longer ours."""
+    try:
+        os.rmdir(path)
+    except PermissionError:
+        return _removed_by_force(path)
+    except OSError as error:
+        return error.errno in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST)
+    return True
+
+
+def _removed_by_force(path: str) -> bool:
+    """A command may have made the directory above read-only."""
+    above = os.path.dirname(path)
+    try:
+        mode = stat.S_IMODE(os.stat(above).st_mode)
+        os.chmod(above, mode | stat.S_IRWXU)
+        try:
+            os.rmdir(path)
+        finally:
+            os.chmod(above, mode)
+    except OSError:
+        return False
     return True
 
 

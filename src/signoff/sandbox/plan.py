@@ -51,18 +51,20 @@ class Surroundings(msgspec.Struct, frozen=True):
     gitdirs: list[str]
 
 
-def survey(profile: Profile, identity: Identity, environ: Mapping[str, str]) -> Surroundings:
+def survey(profile: Profile, identity: Identity, environ: Mapping[str, str], hidden: list[str]) -> Surroundings:
+    """`hidden`: files to mask wherever the search would find them or not."""
     home = environ.get("HOME", "")
     roots = (profile.workspace, *profile.writable)
-    hidden = [path for root in roots for path in credentials.environment_files(root) if path not in profile.unmasked]
-    masks = [*credentials.stores(home), *_own(environ), *hidden]
+    searched = [path for root in roots for path in credentials.environment_files(root) if path not in profile.unmasked]
+    secret = list(dict.fromkeys([*searched, *(path for path in hidden if os.path.lexists(path))]))
+    masks = [*credentials.stores(home), *_own(environ), *secret]
     toolchains = find_toolchains(environ, Machine(), workspace=profile.workspace, writable=profile.writable)
     masks += [path for one in toolchains for path in one.masked]
     if identity.root:
         masks += credentials.closed_to_others("/etc")
     gitdirs = [path for root in roots for path in protected.gitdirs(root)]
     shown = [path for path in masks if path not in profile.unmasked]
-    return Surroundings(home, toolchains, list(dict.fromkeys(shown)), hidden, gitdirs)
+    return Surroundings(home, toolchains, list(dict.fromkeys(shown)), secret, gitdirs)
 
 
 def _own(environ: Mapping[str, str]) -> list[str]:

@@ -121,6 +121,11 @@ class Pins:
         self._stamps = stamps if all(stamp[2] < young for stamp in stamps) else []
         return True
 
+    def whereabouts(self, paths: list[str]) -> list[str]:
+        """Where these of the files are now, should they have been moved."""
+        kept = {one.path: descriptor for one, descriptor in zip(self._all, self._kept, strict=True)}
+        return [os.readlink(f"/proc/self/fd/{kept[path]}") for path in paths if path in kept]
+
     def close(self) -> None:
         for descriptor in self._kept:
             os.close(descriptor)
