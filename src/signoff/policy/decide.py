@@ -18,38 +18,33 @@ from signoff.policy.ruleset import Rules
 
 def decide(intent: Intent, rules: Rules, context: Context) -> Verdict:
     """May this call happen? Every rule that spoke is in the verdict."""
-    judgements: list[Judgement] = []
-    commands: list[Command] = []
-    for aspect in intent.aspects:
-        if isinstance(aspect, Command):
-            commands.append(aspect)
-        else:
-            judgements.append(_judge(aspect, intent, rules, context))
-    if commands:
-        whole = _speaking(None, intent, rules, context) if rules.written else ()
-        judgements[:0] = judge_commands(commands, intent, rules, context, whole)
-    if not judgements:
-        judgements.append(_judge(None, intent, rules, context))
+    aspects = intent.aspects
+    if len(aspects) == 1 and type(aspects[0]) is Command and not rules.written:  # nearly every call
+        (judgement,) = judge_commands((aspects[0],), intent, rules, context, ())
+        return Verdict(judgement.decision, (judgement,))
+    commands = [aspect for aspect in aspects if type(aspect) is Command]
+    whole = _speaking(None, intent, rules, context) if commands and rules.written else ()
+    judgements = judge_commands(commands, intent, rules, context, whole) if commands else []
+    if len(commands) < len(aspects):
+        judgements += [_judge(aspect, intent, rules, context) for aspect in aspects if type(aspect) is not Command]
+    elif not commands:
+        judgements = [_judge(None, intent, rules, context)]
     if len(judgements) > BULK and not intent.argv and _files(intent) > BULK:
         judgements.append(_bulk(intent, rules, context))
-    if len(judgements) == 1:
-        return Verdict(judgements[0].decision, (judgements[0],))
-    return Verdict(max(judgement.decision for judgement in judgements), tuple(judgements))
+    return Verdict(max([judgement.decision for judgement in judgements]), tuple(judgements))
 
 
 def _judge(aspect: Aspect | None, intent: Intent, rules: Rules, context: Context) -> Judgement:
-    spoken = _speaking(aspect, intent, rules, context)
     default = rules.default_action or context.default_action
-    builtin = BUILTINS[builtin_for(aspect, intent, context, str(default))]
-    openers = [
-        match for match, named in spoken if match.decision == Decision.ALLOW and _opens(builtin.opened_by, named)
-    ]
-    matches = tuple(match for match, _ in spoken)
-    if openers:
-        # an allow rule that may not open a built-in one is still shown, but the built-in one then speaks as well
-        return Judgement(aspect, max(match.decision for match in matches), matches)
-    matches = (*matches, MATCHES[builtin.id])
-    return Judgement(aspect, max(match.decision for match in matches), matches)
+    builtin = BUILTINS[builtin_for(aspect, intent, context, default.value)]
+    spoken = _speaking(aspect, intent, rules, context)
+    if not spoken:
+        return Judgement(aspect, builtin.decision, (MATCHES[builtin.id],))
+    opened = any(match.decision == Decision.ALLOW and _opens(builtin.opened_by, named) for match, named in spoken)
+    matches = [match for match, _ in spoken]
+    if not opened:  # an allow rule that may not open the built-in one is shown, and the built-in one speaks as well
+        matches.append(MATCHES[builtin.id])
+    return Judgement(aspect, max(match.decision for match in matches), tuple(matches))
 
 
 def _opens(opened_by: OpenedBy, named: bool) -> bool:

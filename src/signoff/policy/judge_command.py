@@ -14,13 +14,15 @@ from signoff.domain.intent import Command, Intent
 from signoff.domain.settings import ApprovalPolicy
 from signoff.domain.verdict import Decision, Judgement, Match
 from signoff.policy.commands import Dangerous, Safe, classify, unusual_options
-from signoff.policy.execpolicy.match import Found
+from signoff.policy.execpolicy.match import NOTHING, Found, Lookup
 from signoff.policy.execpolicy.rule import Words
 from signoff.policy.places import escalates, other_command
 from signoff.policy.rules.builtin import MATCHES
 from signoff.policy.ruleset import Rules
 
 Spoken = tuple[tuple[Match, bool], ...]
+
+_SAFE, _WRAPPER = MATCHES["builtin.command.safe"], MATCHES["builtin.command.wrapper"]
 
 
 def judge_commands(
@@ -32,7 +34,12 @@ def judge_commands(
     for command in commands:
         if cover is not None and command.depth <= cover[1]:
             cover = None
-        granted, judgement = _judge(command, intent, rules, context, whole, cover[0] if cover else None)
+        lookup = rules.index.judge(command.words)
+        if lookup is NOTHING and cover is None and not whole:
+            match = _by_tables(command, intent, context)  # nearly every command
+            judgements.append(Judgement(command, match.decision, (match,)))
+            continue
+        granted, judgement = _judge(command, lookup, intent, context, whole, cover[0] if cover else None)
         judgements.append(judgement)
         if granted is not None and command.inner is not None and len(granted.prefix) > command.inner:
             # one wrapper around another: the outer rule's reach goes on inside
@@ -41,10 +48,9 @@ def judge_commands(
 
 
 def _judge(
-    command: Command, intent: Intent, rules: Rules, context: Context, whole: Spoken, cover: Match | None
+    command: Command, lookup: Lookup, intent: Intent, context: Context, whole: Spoken, cover: Match | None
 ) -> tuple[Match | None, Judgement]:
     """The judgement, and the allow rule that grants the command, if one does."""
-    lookup = rules.index.judge(command.words)
     matches = [match for match, _ in whole]
     granted: Match | None = cover
     for found in lookup.found:
@@ -65,24 +71,24 @@ def _judge(
         matches += _beyond(command, granted.prefix, context)
     else:
         granted = None
-        matches += _by_tables(command, intent, context, whole)
-    if len(matches) == 1:
-        return granted, Judgement(command, matches[0].decision, (matches[0],))
+        table = _by_tables(command, intent, context)
+        if table.rule_id != "builtin.command.untrusted" or not _allowed(whole):
+            matches.append(table)
     return granted, Judgement(command, max(match.decision for match in matches), tuple(matches))
 
 
-def _by_tables(command: Command, intent: Intent, context: Context, whole: Spoken) -> tuple[Match, ...]:
+def _by_tables(command: Command, intent: Intent, context: Context) -> Match:
     found = classify(command.words, moved=command.directory is not None)
-    if isinstance(found, Dangerous):
-        return (_dangerous(found, context),)
-    if command.plain and isinstance(found, Safe) and not escalates(intent, context):
-        return (MATCHES["builtin.command.safe"],)
-    if command.transparent:
-        return (MATCHES["builtin.command.wrapper"],)
-    other = MATCHES[other_command(intent, context)]
-    if whole and other.decision == Decision.ASK and any(match.decision == Decision.ALLOW for match, _ in whole):
-        return () if other.rule_id == "builtin.command.untrusted" else (other,)
-    return (other,)
+    if type(found) is Dangerous:
+        return _dangerous(found, context)
+    if type(found) is Safe and command.plain and not escalates(intent, context):
+        return _SAFE
+    return _WRAPPER if command.transparent else MATCHES[other_command(intent, context)]
+
+
+def _allowed(whole: Spoken) -> bool:
+    """Somebody allowed the tool as such, and so commands nobody knows; not more."""
+    return any(match.decision == Decision.ALLOW for match, _ in whole)
 
 
 def _beyond(command: Command, prefix: Words, context: Context) -> list[Match]:

@@ -14,6 +14,8 @@ from signoff.policy.rules.sensitive import is_credential, is_protected
 
 PATCH_TOOL = "apply_patch"
 
+_UNTRUSTED, _ESCALATED = ApprovalPolicy.UNTRUSTED, Escalation.REQUIRE_ESCALATED  # looked up for every command
+
 
 def builtin_for(aspect: Aspect | None, intent: Intent, context: Context, default_action: str) -> str:
     """The id of the built-in rule that speaks about this aspect."""
@@ -38,15 +40,15 @@ def builtin_for(aspect: Aspect | None, intent: Intent, context: Context, default
 
 def other_command(intent: Intent, context: Context) -> str:
     """A command that no rule and no table knows."""
-    if context.approval == ApprovalPolicy.UNTRUSTED:
+    if context.approval is _UNTRUSTED:
         return "builtin.command.untrusted"
-    if escalates(intent, context):
+    if intent.escalation is _ESCALATED and context.restricted:
         return "builtin.command.escalated"
     return "builtin.command.unguarded" if context.unguarded else "builtin.command.sandboxed"
 
 
 def escalates(intent: Intent, context: Context) -> bool:
-    return context.restricted and intent.escalation == Escalation.REQUIRE_ESCALATED
+    return intent.escalation is _ESCALATED and context.restricted
 
 
 def writable(path: str, context: Context) -> bool:
@@ -54,7 +56,7 @@ def writable(path: str, context: Context) -> bool:
 
 
 def _untrusted(context: Context) -> bool:
-    return context.approval == ApprovalPolicy.UNTRUSTED
+    return context.approval is _UNTRUSTED
 
 
 def _read(path: str, intent: Intent, context: Context) -> str:
@@ -88,7 +90,7 @@ def _delete(path: str, intent: Intent, context: Context) -> str:
 
 
 def _outside(intent: Intent, context: Context) -> str:
-    may_ask = intent.tool == PATCH_TOOL or intent.escalation == Escalation.REQUIRE_ESCALATED
+    may_ask = intent.tool == PATCH_TOOL or intent.escalation is _ESCALATED
     if context.approval == ApprovalPolicy.ON_REQUEST and may_ask:
         return "builtin.path.outside-asked"
     return "builtin.path.outside"
@@ -113,5 +115,5 @@ def _host(intent: Intent, context: Context) -> str:
         return "builtin.network.sandboxed"
     if context.network == Network.ON or not context.restricted:
         return "builtin.network.on"
-    escalated = intent.escalation == Escalation.REQUIRE_ESCALATED and context.approval == ApprovalPolicy.ON_REQUEST
+    escalated = intent.escalation is _ESCALATED and context.approval == ApprovalPolicy.ON_REQUEST
     return "builtin.network.unlisted" if context.network == Network.LIMITED or escalated else "builtin.network.off"

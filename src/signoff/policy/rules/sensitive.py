@@ -1,5 +1,7 @@
 """Names that need a second look wherever they lie: what holds secrets, and what runs code when a program next starts."""
 
+import functools
+
 from signoff.policy.rules.path import components, folded, inside
 
 
@@ -7,9 +9,12 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _places(text: str) -> tuple[list[str], ...]:
-    """Paths, split into components; `*` is any one component."""
-    return tuple(entry.split("/") for entry in text.split())
+def _places(text: str) -> dict[str, list[list[str]]]:
+    """Paths, split into components and found by the first one; `*` is any one component."""
+    places: dict[str, list[list[str]]] = {}
+    for entry in text.split():
+        places.setdefault(entry.split("/")[0], []).append(entry.split("/"))
+    return places
 
 
 START_UP = _names(
@@ -40,20 +45,18 @@ _KEY_ENDINGS = (".pem", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".
 _EXAMPLES = (".example", ".sample", ".template", ".dist")
 
 
+@functools.lru_cache(4096)
 def is_credential(path: str, home: str | None) -> bool:
     """Does this path hold secrets, or lie in a directory that does?"""
-    names = tuple(folded(name) for name in components(path))
+    names = tuple(map(folded, components(path)))
     if not names:
         return False
-    if any(_begins(names, place) for place in _SYSTEM):
+    last = names[-1]
+    if _is_key(last) or is_environment_file(last) or ".ssh" in names or _lies_in(names, _SYSTEM):
         return True
-    if names[0] == "etc" and names[-1].startswith("ssh_host_") and not names[-1].endswith(".pub"):
+    if names[0] == "etc" and last.startswith("ssh_host_") and not last.endswith(".pub"):
         return True
-    if home is not None and inside(path, home):
-        below = names[len(components(home)) :]
-        if any(_begins(below, place) for place in _HOME):
-            return True
-    return ".ssh" in names or _is_key(names[-1]) or is_environment_file(names[-1])
+    return home is not None and inside(path, home) and _lies_in(names[len(components(home)) :], _HOME)
 
 
 def is_environment_file(name: str) -> bool:
@@ -64,7 +67,11 @@ def is_environment_file(name: str) -> bool:
 
 def is_protected(path: str, extra: tuple[str, ...] = ()) -> bool:
     """Would changing this make some program run or trust something? `extra`: more such paths, as the caller knows."""
-    return any(_protected_name(name) for name in components(path)) or any(inside(path, root) for root in extra)
+    if extra and any(inside(path, root) for root in extra):
+        return True
+    if path.isascii() and "/." not in path and "~" not in path:
+        return False  # every protected name begins with a dot
+    return any(map(_protected_name, components(path)))
 
 
 def _protected_name(name: str) -> bool:
@@ -76,5 +83,8 @@ def _is_key(name: str) -> bool:
     return name in _KEY_NAMES or (name.endswith(_KEY_ENDINGS) and not name.endswith(".pub"))
 
 
-def _begins(names: tuple[str, ...], place: list[str]) -> bool:
-    return len(names) >= len(place) and all(part in ("*", name) for name, part in zip(names, place, strict=False))
+def _lies_in(names: tuple[str, ...], places: dict[str, list[list[str]]]) -> bool:
+    for place in places.get(names[0], ()) if names else ():
+        if len(names) >= len(place) and all(part in ("*", name) for name, part in zip(names, place, strict=False)):
+            return True
+    return False
