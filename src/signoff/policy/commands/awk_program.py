@@ -5,9 +5,7 @@ from collections.abc import Sequence
 
 _FIELD = r"(?:\$(?:[0-9]+|NF)|NR|NF|\"[A-Za-z0-9 :,._=|/-]*\")"
 _CONDITION = r"(?:(?:NR|NF|\$[0-9]+)\s*(?:==|!=|<=|>=|<|>)\s*(?:[0-9]+|\"[A-Za-z0-9 _.-]*\")|/[A-Za-z0-9 _.,:=^$-]*/)"
-_PROGRAM = re.compile(
-    rf"\s*(?:{_CONDITION}(?:\s*&&\s*{_CONDITION})*)?\s*(?:\{{\s*print(?:\s+{_FIELD}(?:\s*,?\s*{_FIELD})*)?\s*;?\s*\}})?\s*"
-)
+_PROGRAM = rf"\s*(?:{_CONDITION}(?:\s*&&\s*{_CONDITION})*)?\s*(?:\{{\s*print(?:\s+{_FIELD}(?:\s*,?\s*{_FIELD})*)?\s*;?\s*\}})?\s*"
 _SEPARATOR = re.compile(r"[^\\\x00]|\\t|\\\||[,:;|/=-]+")
 
 
@@ -18,6 +16,6 @@ def only_prints(words: Sequence[str]) -> bool:
         if not words[index].startswith("-F") or not _SEPARATOR.fullmatch(separator):
             return False
         index += 1 if words[index][2:] else 2
-    if index >= len(words) or not words[index].strip() or not _PROGRAM.fullmatch(words[index]):
+    if index >= len(words) or not words[index].strip() or not re.fullmatch(_PROGRAM, words[index]):
         return False
     return not any(word.startswith("-") or "=" in word for word in words[index + 1 :])

@@ -24,7 +24,7 @@ def _substitution(delimiter: str) -> str:
 _ADDRESS = rf"(?:[0-9]+(?:~[0-9]+)?|\$|/{_text('/')}/I?)"
 _RANGE = rf"(?:{_ADDRESS}(?:,(?:{_ADDRESS}|[+~][0-9]+))?[ \t]*!?[ \t]*)?"
 _COMMAND = rf"{_RANGE}(?:[pdnNgGhHxlDP=]|q[0-9]*|{'|'.join(_substitution(mark) for mark in '/|,#:@%')})[ \t]*"
-_SCRIPT = re.compile(rf"[ \t]*{_COMMAND}(?:[;\n][ \t]*{_COMMAND})*;?[ \t]*")
+_SCRIPT = rf"[ \t]*{_COMMAND}(?:[;\n][ \t]*{_COMMAND})*;?[ \t]*"  # compiled when first used: it takes milliseconds
 
 
 _MAY_WRITE_OR_RUN = re.compile(r"(?:^|[;{}!0-9$/|,#:@%\sgpiIM])[eswWrRF]")
@@ -50,4 +50,4 @@ def may_write_or_run(script: str) -> bool:
 
 
 def _is_plain(script: str) -> bool:
-    return len(script) < 500 and _SCRIPT.fullmatch(script) is not None
+    return len(script) < 500 and re.fullmatch(_SCRIPT, script) is not None
