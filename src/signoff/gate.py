@@ -5,6 +5,7 @@ result record, which says "interrupted" until something better is known. Refusal
 """
 
 import asyncio
+import concurrent.futures
 import time
 from collections.abc import Callable
 from typing import Any, Protocol, assert_never
@@ -20,12 +21,13 @@ from signoff.approvals.compose import (
     refusal,
     saved_message,
 )
-from signoff.approvals.request import CallSubject, ReviewRequest
+from signoff.approvals.hosts import host_case
+from signoff.approvals.request import CallSubject, PatchSubject, ReviewRequest
 from signoff.approvals.review import OVERLOADED, Reviewer, ask
 from signoff.approvals.store import ApprovalStore, key_text
 from signoff.domain.call import Failure, ToolCall, ToolResult
 from signoff.domain.clearance import Clearance
-from signoff.domain.errors import Interrupted, InvalidArguments, LedgerUnwritable, Refused, SignoffError
+from signoff.domain.errors import Interrupted, LedgerUnwritable, Refused, SignoffError
 from signoff.domain.event import (
     CallFinished,
     CallJudged,
@@ -43,12 +45,14 @@ from signoff.domain.review import (
     ApplyPatchApprovalRequestEvent,
     ApprovedExecpolicyAmendment,
     ApprovedForSession,
+    ExecApprovalRequestEvent,
     ReviewDecision,
     TimedOut,
 )
 from signoff.domain.settings import ApprovalPolicy
 from signoff.domain.verdict import Decision, Verdict
 from signoff.files.links import followed
+from signoff.ledger.durable import LONGEST_SYNC_S, durable
 from signoff.ledger.log import Ledger, Ticket
 from signoff.ledger.records import DecidedBy, Outcome, decision_of, result_of
 from signoff.ledger.records import Decision as DecisionRecord
@@ -57,9 +61,7 @@ from signoff.sandbox.outcome import Outcome as ProcessOutcome
 from signoff.sandbox.outcome import Request as ProcessRequest
 from signoff.sandbox.sessions import Allowance
 from signoff.tools.registry import Registry
-from signoff.tools.tool import Attempt, Done, Place, Tool
-
-LONGEST_SYNC_S = 30.0
+from signoff.tools.tool import Attempt, Done, Place, Tool, decode
 
 
 class Sandboxes(Protocol):
@@ -100,10 +102,12 @@ class Gate:
         self._show = show
         self._store = ApprovalStore()
         self._granted: tuple[str, ...] = ()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def call(self, call: ToolCall, *, turn_id: str = "", source: str = "agent") -> ToolResult:
         """Carry a call through the door. Whatever happens, one result record is left behind."""
         started = time.monotonic_ns()
+        self._loop = asyncio.get_running_loop()
         self._show(CallStarted(call))
         journey = _Journey(self._sandboxes.confined)
         done = Done(failure=Failure(Interrupted.code, "the call was interrupted; whether it took effect is unknown"))
@@ -129,6 +133,9 @@ class Gate:
 
     async def clear(self, case: Case) -> Clearance:
         """Judge, ask if needed, and make the answer durable. Without a durable answer nothing is allowed."""
+        return await self._clear(_followed(case))
+
+    async def _clear(self, case: Case) -> Clearance:
         verdict, requirement = self._judged(case)
         if isinstance(requirement, NeedsApproval):
             reason, amendment = requirement.reason, requirement.proposed_execpolicy_amendment
@@ -139,12 +146,27 @@ class Gate:
             )
         return await self._recorded(case, _unasked(case, verdict, requirement), DecidedBy.POLICY)
 
+    def may_connect(self, host: str, port: int) -> bool:
+        """For the proxy's threads, while a call runs: may its command reach this host? Whatever goes wrong is a no."""
+        if self._loop is None or self._loop.is_closed():
+            return False
+        case = host_case(host, port, self._ledger.run_id)
+        asking = asyncio.run_coroutine_threadsafe(self.clear(case), self._loop)
+        try:
+            failure = asking.result(self._limit_s + LONGEST_SYNC_S).failure
+        except (TimeoutError, concurrent.futures.CancelledError, SignoffError) as error:
+            failure = Failure(Interrupted.code, str(error))
+        result = ToolResult(case.call.tool_call_id, failure is None, None, failure, 0)
+        self._ledger.submit(result_of(case.call, result, sandboxed=False))
+        return failure is None
+
     def clear_at_once(self, case: Case) -> tuple[Clearance, Ticket] | Verdict:
         """For a caller that cannot wait here: the answer, and the ticket that says when it is on disk and counts.
 
         Only the verdict if a person has to be asked; then nothing was recorded and `clear` is the way. Nobody is asked on
         behalf of a caller that does not wait for the answer.
         """
+        case = _followed(case)
         verdict, requirement = self._rulebook.judge(case.intent, self._granted)
         if not isinstance(requirement, NeedsApproval):
             clearance, by = _unasked(case, verdict, requirement), DecidedBy.POLICY
@@ -167,17 +189,19 @@ class Gate:
 
     async def _perform(self, call: ToolCall, turn_id: str, source: str, journey: "_Journey") -> Done:
         tool = self._registry.find(call.name, call.version)
-        arguments = _decode(tool, call)
-        case = Case(
-            call=call,
-            intent=followed(tool.intent(arguments, self._place)),
-            turn_id=turn_id,
-            subject=tool.subject(arguments, self._place),
-            keys=tuple(map(key_text, tool.approval_keys(arguments, self._place))),
-            covers_retry=self._may_retry(tool),
-            source=source,
+        arguments = decode(tool, call)
+        case = _followed(
+            Case(
+                call=call,
+                intent=tool.intent(arguments, self._place),
+                turn_id=turn_id,
+                subject=tool.subject(arguments, self._place),
+                keys=tuple(map(key_text, tool.approval_keys(arguments, self._place))),
+                covers_retry=self._may_retry(tool),
+                source=source,
+            )
         )
-        clearance = await self.clear(case)
+        clearance = await self._clear(case)
         if clearance.failure is not None:
             return Done(failure=clearance.failure)
         done = await self._attempt(tool, arguments, case, clearance, journey, outside=clearance.outside)
@@ -233,7 +257,9 @@ class Gate:
         retry: bool = False,
     ) -> tuple[ReviewDecision, DecidedBy]:
         """The person's answer, from the session's memory or from asking now."""
-        if self._store.covers(case.keys):
+        # to let a patch out of the sandbox is more than what was said about its files
+        keys = () if retry and isinstance(case.subject, PatchSubject) else case.keys
+        if self._store.covers(keys):
             return ApprovedForSession(), DecidedBy.SESSION
         request = compose(
             case.call,
@@ -241,7 +267,7 @@ class Gate:
             case.intent,
             verdict,
             subject=case.subject or CallSubject(case.call.args),
-            keys=case.keys,
+            keys=keys,
             reason=reason,
             amendment=amendment,
             may_save=self._rulebook.may_save,
@@ -249,7 +275,7 @@ class Gate:
             outside=retry or _escalated(case),
         )
         decision = await self._store.with_cached_approval(
-            case.keys, lambda: self._ask(case, request), about=identity(request.event)
+            keys, lambda: self._ask(case, request), about=identity(request.event)
         )
         if isinstance(decision, TimedOut):
             return decision, DecidedBy.TIMEOUT
@@ -263,9 +289,9 @@ class Gate:
         decision = await ask(self._reviewer, request, self._limit_s)
         self._show(ReviewAnswered(case.call.tool_call_id, decision))
         self._ledger.submit(review_record(case, request, decision, self._reviewer.name, time.monotonic_ns() - started))
-        if isinstance(decision, ApprovedExecpolicyAmendment):
-            await self._save(decision)
         event = request.event
+        if isinstance(decision, ApprovedExecpolicyAmendment) and isinstance(event, ExecApprovalRequestEvent):
+            await self._save(decision)
         if isinstance(decision, ApprovedForSession) and isinstance(event, ApplyPatchApprovalRequestEvent):
             self._granted += (event.grant_root,) if event.grant_root else ()
         return decision
@@ -282,7 +308,7 @@ class Gate:
     async def _recorded(self, case: Case, clearance: Clearance, by: DecidedBy, *, reason: str = "") -> Clearance:
         """The clearance, once its decision is on disk; a refusal if it cannot be."""
         try:
-            await _durable(self._ledger.submit(self._decision(case, clearance, by, reason=reason)))
+            await durable(self._ledger.submit(self._decision(case, clearance, by, reason=reason)))
         except LedgerUnwritable as error:
             failure = clearance.failure or Failure(error.code, error.message)
             return msgspec.structs.replace(clearance, failure=failure)
@@ -294,6 +320,11 @@ class Gate:
         record = decision_of(case.call, case.intent.action, clearance.verdict, outcome, by, reason=why)
         sandboxed = self._sandboxes.confined and not clearance.outside
         return msgspec.structs.replace(record, sandboxed=sandboxed, enforced=case.enforced)
+
+
+def _followed(case: Case) -> Case:
+    """What is judged and shown is what would really be touched."""
+    return msgspec.structs.replace(case, intent=followed(case.intent))
 
 
 def _escalated(case: Case) -> bool:
@@ -318,14 +349,6 @@ class _Journey:
         self.sandboxed = confined
 
 
-def _decode(tool: Tool[Any], call: ToolCall) -> msgspec.Struct:
-    try:
-        arguments: msgspec.Struct = msgspec.convert(call.args, tool.arguments)
-    except msgspec.ValidationError as error:
-        raise InvalidArguments(f"{call.name}: {error}") from error
-    return arguments
-
-
 def _allowance(intent: Intent, verdict: Verdict, outside: bool, granted: tuple[str, ...]) -> Allowance:
     """What was cleared by name is open to the command: the repository it may write, a file that a written rule opens."""
     opened = tuple(
@@ -336,25 +359,3 @@ def _allowance(intent: Intent, verdict: Verdict, outside: bool, granted: tuple[s
     )
     writes_git = any(isinstance(aspect, GitWrite) for aspect in intent.aspects)
     return Allowance(outside=outside, git_write=writes_git, writable=granted, unmasked=opened)
-
-
-async def _durable(ticket: Ticket) -> None:
-    """Wait for the disk without holding up anybody else."""
-    loop = asyncio.get_running_loop()
-    settled: asyncio.Future[None] = loop.create_future()
-
-    def tell() -> None:
-        if not settled.done():
-            settled.set_result(None)
-
-    def wake(ticket: Ticket) -> None:  # from the ledger's thread
-        loop.call_soon_threadsafe(tell)
-
-    ticket.add_done_callback(wake)
-    try:
-        async with asyncio.timeout(LONGEST_SYNC_S):
-            await settled
-    except TimeoutError as error:
-        raise LedgerUnwritable(f"the ledger was not on disk after {LONGEST_SYNC_S:g} s") from error
-    if ticket.error is not None:
-        raise ticket.error

@@ -12,6 +12,7 @@ from signoff.domain.review import (
     ToolApprovalRequestEvent,
     UpdateFile,
 )
+from signoff.policy.parsed_cmd import parse_command
 
 _NPM = ("npm", "install", "--save-dev", "left-pad@1.3.0")
 _KEY = key_text({"command": list(_NPM), "cwd": "/home/ada/shop", "sandbox_permissions": "use_default"})
@@ -87,6 +88,20 @@ TOOL = ReviewRequest(
     outside=True,
 )
 
+READING = ReviewRequest(
+    event=ExecApprovalRequestEvent(
+        call_id="call-6",
+        turn_id="turn-1",
+        command=("bash", "-lc", "ls src && rg TODO src && cat a.py"),
+        cwd="/work",
+        parsed_cmd=parse_command(("bash", "-lc", "ls src && rg TODO src && cat a.py")),
+        reason="command failed; retry without sandbox?",
+    ),
+    tool="run_terminal_cmd",
+    action=Action.EXEC,
+    outside=True,
+)
+
 LONG = ReviewRequest(
     event=ExecApprovalRequestEvent(
         call_id="call-5",
@@ -104,6 +119,7 @@ SCENES = {
     "hostile": (HOSTILE,),
     "patch": (PATCH,),
     "tool": (TOOL,),
+    "reading": (READING,),
     "long": (LONG,),
     "two": (COMMAND, TOOL),
 }

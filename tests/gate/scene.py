@@ -15,7 +15,7 @@ from signoff.domain.call import ToolCall, ToolResult
 from signoff.domain.context import Context
 from signoff.domain.event import RunEvent
 from signoff.domain.review import ApprovedExecpolicyAmendment, ReviewDecision
-from signoff.domain.settings import ApprovalPolicy, SandboxMode
+from signoff.domain.settings import ApprovalPolicy, Network, SandboxMode
 from signoff.domain.verdict import Decision, Layer, Source
 from signoff.gate import Gate, Sandboxes
 from signoff.ledger.log import Disk
@@ -61,6 +61,7 @@ class Scene:
         *,
         approval: ApprovalPolicy = ApprovalPolicy.ON_REQUEST,
         sandbox: SandboxMode = SandboxMode.WORKSPACE_WRITE,
+        network: Network = Network.OFF,
         rules: Iterable[PrefixRule] = (),
         answers: Iterable[ReviewDecision] = (),
         reviewer: Reviewer | None = None,
@@ -86,7 +87,10 @@ class Scene:
         self.gate = Gate(
             registry=registry,
             rulebook=rulebook
-            or SessionRules(self.files, Context(workspace=WORKSPACE, home=HOME, approval=approval, sandbox=sandbox)),
+            or SessionRules(
+                self.files,
+                Context(workspace=WORKSPACE, home=HOME, approval=approval, sandbox=sandbox, network=network),
+            ),
             reviewer=reviewer or self.person,
             ledger=self.ledger,
             sandboxes=sandboxes or self.sandboxes,

@@ -1,10 +1,12 @@
 """The door, step by step: what is asked, what runs where, what the agent hears and what is left behind."""
 
+import asyncio
 import pathlib
 
 import msgspec
 import pytest
 
+from signoff.approvals.compose import RETRY_REASON
 from signoff.approvals.request import PatchSubject, Subject
 from signoff.approvals.unattended import NOBODY, Unattended
 from signoff.domain.call import Failure, ToolResult
@@ -19,14 +21,18 @@ from signoff.domain.review import (
     ApprovedForSession,
     Denied,
     ExecApprovalRequestEvent,
+    ReadCommand,
     Scope,
+    SearchCommand,
     TimedOut,
+    UnknownCommand,
 )
-from signoff.domain.settings import ApprovalPolicy, DefaultAction, OnAsk
+from signoff.domain.settings import ApprovalPolicy, DefaultAction, Network, OnAsk
 from signoff.domain.verdict import Decision
 from signoff.ledger import records
 from signoff.tools.tool import Attempt, Done, Place, Tool
 from tests.clauses import requirement
+from tests.faults.history import History, violations
 from tests.gate.scene import WORKSPACE, Scene, rule
 
 UNTRUSTED, ON_FAILURE, ON_REQUEST, NEVER = (
@@ -151,6 +157,18 @@ class TestQuestion:
             "cwd": "/work/space/sub",
         }
 
+    @requirement("APR-018")
+    def test_the_command_is_also_told_as_a_reader_sees_it(self, tmp_path: pathlib.Path) -> None:
+        scene = Scene(tmp_path, approval=UNTRUSTED, rules=[rule(Decision.ASK, "rg"), rule(Decision.ASK, "cat")])
+        for command in ("rg -n TODO src", "cat a.py", "make x"):
+            scene.run(command)
+        parsed = [request.event.parsed_cmd for request in scene.person.asked]  # type: ignore[union-attr]
+        assert parsed == [
+            (SearchCommand("rg -n TODO src", "TODO", "src"),),
+            (ReadCommand("cat a.py", "a.py", "a.py"),),
+            (UnknownCommand("make x"),),
+        ]
+
     @requirement("APR-016", "APR-047", "APR-048")
     def test_the_reason_of_a_rule_comes_before_the_justification_of_the_model(self, tmp_path: pathlib.Path) -> None:
         ask = rule(Decision.ASK, "make", why="builds are slow")
@@ -230,6 +248,49 @@ class TestPatch:
         assert patch("/srv/other") == "review.denied"
         scene.run("touch x")
         assert scene.sandboxes.started[0][1].writable == ("/srv/data",)
+
+    def test_only_a_command_can_be_remembered_by_its_words(self, tmp_path: pathlib.Path) -> None:
+        scene = Scene(tmp_path, answers=[ApprovedExecpolicyAmendment(("make",))], tools=[Patch()])
+        assert scene.go(scene.call("apply_patch", {"path": "/srv/data/a"})).ok
+        assert scene.files.kept == []
+
+    def test_a_patch_that_was_stopped_is_asked_about_even_if_its_files_were_approved(
+        self, tmp_path: pathlib.Path
+    ) -> None:
+        class Stopped(Patch):
+            async def run(self, arguments: PatchArguments, attempt: Attempt) -> Done:
+                return Done(payload={}) if attempt.outside else Done(failure=Failure("sandbox.denied", "stopped"))
+
+        path = f"{WORKSPACE}/.vscode/a"
+        answers = [ApprovedForSession(), Denied()]
+        scene = Scene(tmp_path, approval=ON_FAILURE, answers=answers, tools=[Stopped()])
+        assert scene.go(scene.call("apply_patch", {"path": path})).ok  # asked, and the yes covers the retry
+        result = scene.go(scene.call("apply_patch", {"path": f"{WORKSPACE}/b"}))
+        assert code(result) == "review.denied"
+        assert scene.person.asked[1].event.reason == RETRY_REASON
+        assert scene.person.asked[1].offers == ()
+
+
+def test_a_host_is_cleared_like_everything_else_and_only_while_a_call_runs(tmp_path: pathlib.Path) -> None:
+    class Connecting(Patch):
+        async def run(self, arguments: PatchArguments, attempt: Attempt) -> Done:
+            hosts = [("a.example", 443), ("a.example", 443), ("b.example", 443)]
+            return Done(payload={"met": [await asyncio.to_thread(scene.gate.may_connect, *host) for host in hosts]})
+
+    scene = Scene(
+        tmp_path,
+        approval=UNTRUSTED,
+        network=Network.LIMITED,
+        answers=[Approved(), ApprovedForSession(), Denied()],
+        tools=[Connecting()],
+    )
+    assert scene.gate.may_connect("a.example", 443) is False
+    result = scene.go(scene.call("apply_patch", {"path": f"{WORKSPACE}/a"}))
+    assert result.payload == {"met": [True, True, False]}
+    assert [request.tool for request in scene.person.asked] == ["apply_patch", "network", "network"]
+    history = scene.history()
+    assert violations(History(scene.path.read_bytes(), 0)) == []
+    assert sum(isinstance(record, records.Decision) for record in history) == 4
 
 
 class TestBadCalls:

@@ -1,7 +1,6 @@
 """Make the question, and read the answer. Pure."""
 
 import json
-import shlex
 from collections.abc import Callable
 from typing import assert_never
 
@@ -16,6 +15,7 @@ from signoff.approvals.request import (
     Subject,
     effects,
 )
+from signoff.approvals.unattended import NOBODY
 from signoff.domain.call import Failure, ToolCall
 from signoff.domain.errors import Aborted, Refused, RefusedByPerson, ReviewTimeout
 from signoff.domain.intent import Intent
@@ -31,9 +31,9 @@ from signoff.domain.review import (
     ReviewDecision,
     TimedOut,
     ToolApprovalRequestEvent,
-    UnknownCommand,
 )
 from signoff.domain.verdict import Verdict
+from signoff.policy.parsed_cmd import parse_command
 
 RETRY_REASON = "command failed; retry without sandbox?"
 REJECTED = "rejected by user"
@@ -76,13 +76,13 @@ def _event(
     amendment: tuple[str, ...] | None,
 ) -> ApprovalRequestEvent:
     match subject:
-        case CommandSubject(command=command, cwd=cwd, parsed=parsed):
+        case CommandSubject(command=command, cwd=cwd):
             return ExecApprovalRequestEvent(
                 call_id=call.tool_call_id,
                 turn_id=turn_id,
                 command=command,
                 cwd=cwd,
-                parsed_cmd=parsed or (UnknownCommand(cmd=shlex.join(command)),),
+                parsed_cmd=parse_command(command),
                 reason=reason,
                 proposed_execpolicy_amendment=amendment,
             )
@@ -117,9 +117,9 @@ def refusal(decision: ReviewDecision, *, by_person: bool) -> Failure | None:
         case Denied(rejection=rejection) if by_person:
             return Failure(RefusedByPerson.code, f"{REJECTED}: {rejection}" if rejection else REJECTED)
         case Denied(rejection=rejection):
-            return Failure(Refused.code, rejection or REJECTED)
+            return Failure(Refused.code, rejection or NOBODY)
         case Abort():
-            return Failure(Aborted.code, REJECTED)
+            return Failure(Aborted.code, REJECTED if by_person else NOBODY)
         case TimedOut():
             return Failure(ReviewTimeout.code, "nobody answered in time, so it was not approved")
         case _:

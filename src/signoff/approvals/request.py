@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from signoff.domain.intent import Action, Command, FileDelete, FileRead, FileWrite, GitWrite, Host, Intent, Opaque
-from signoff.domain.review import ApprovalRequestEvent, FileChange, ParsedCommand, ReviewDecision, Scope
+from signoff.domain.review import ApprovalRequestEvent, FileChange, ReviewDecision, Scope
 
 
 class Width(enum.StrEnum):
@@ -45,7 +45,6 @@ class CommandSubject(msgspec.Struct, frozen=True):
 
     command: tuple[str, ...]
     cwd: str
-    parsed: tuple[ParsedCommand, ...] = ()
 
 
 class PatchSubject(msgspec.Struct, frozen=True):

@@ -15,8 +15,12 @@ from signoff.domain.review import (
     DeleteFile,
     ExecApprovalRequestEvent,
     FileChange,
+    ListCommand,
+    ReadCommand,
     Scope,
+    SearchCommand,
     ToolApprovalRequestEvent,
+    UnknownCommand,
     UpdateFile,
 )
 from signoff.domain.visible import hidden, pieces
@@ -143,6 +147,8 @@ def _facts(request: ReviewRequest, subject: str) -> Iterator[tuple[str, str, Sty
         yield "in", event.cwd, Style.PLAIN
         if len(event.command) == 3 and event.command[2] == subject:
             yield "by", " ".join(event.command[:2]), Style.PLAIN
+        for number, meaning in enumerate(_meanings(event)):
+            yield "this" if number == 0 else "", meaning, Style.PLAIN
     for label, values in (
         ("reads", touched.reads),
         ("writes", touched.writes),
@@ -169,6 +175,22 @@ def _facts(request: ReviewRequest, subject: str) -> Iterator[tuple[str, str, Sty
     if foreign and isinstance(event, ExecApprovalRequestEvent):
         names = ", ".join(f"{character} {unicodedata.name(character, 'unnamed').lower()}" for character in foreign)
         yield "beware", f"letters that may look like others: {names}", Style.ALERT
+
+
+def _meanings(event: ExecApprovalRequestEvent) -> Iterator[str]:
+    """What the command looks like, where it looks like something; the effects below come from the policy."""
+    for parsed in event.parsed_cmd:
+        match parsed:
+            case ReadCommand(path=path):
+                yield f"shows {path}"
+            case ListCommand(path=where):
+                yield f"lists {where or 'the directory'}"
+            case SearchCommand(query=query, path=where):
+                yield f"searches {where or 'the directory'}" + (f" for {query}" if query else "")
+            case UnknownCommand():
+                pass
+            case _:
+                assert_never(parsed)
 
 
 def _remember(request: ReviewRequest, width: int) -> Iterator[Row]:

@@ -26,12 +26,15 @@ from signoff.config.rules import Places, RuleBook
 from signoff.domain.call import ToolCall
 from signoff.domain.errors import Exit
 from signoff.domain.event import RunEvent
-from signoff.domain.settings import Audit, PolicySettings
+from signoff.domain.settings import Audit, Network, PolicySettings
 from signoff.gate import Gate
 from signoff.ledger.log import Ledger
 from signoff.ledger.place import load_key, new_run_id
-from signoff.ledger.records import Genesis
+from signoff.ledger.records import Event, Genesis
+from signoff.sandbox.limited import through_proxy
 from signoff.sandbox.profile import resolve
+from signoff.sandbox.proxy import Connection
+from signoff.sandbox.session import Attach
 from signoff.sandbox.sessions import Sessions
 from signoff.tools.registry import Registry
 from signoff.tools.tool import Place, Tool
@@ -87,7 +90,9 @@ def opened(
     ledger = Ledger.create(str(directory), new_run_id(), genesis, key=load_key(str(locations.state(os.environ))))
     run: Run | None = None
     try:
-        with Sessions(profile, os.environ) as sandboxes:
+        doors: list[Gate] = []  # the proxy asks the gate, and the gate needs the sandboxes that the proxy serves
+        attach = _attach(doors, ledger) if settings.sandbox.network is Network.LIMITED else None
+        with Sessions(profile, os.environ, attach=attach) as sandboxes:
             gate = Gate(
                 registry=registry,
                 rulebook=SessionRules(rules, context, audit=settings.policy.audit),
@@ -99,10 +104,20 @@ def opened(
                 limit_s=settings.policy.decision_timeout_ms / 1_000,
                 show=show,
             )
+            doors.append(gate)
             run = Run(gate, ledger, directory / f"{ledger.run_id}.jsonl")
             yield run
     finally:
         ledger.close(run.status if run else Exit.INTERNAL)
+
+
+def _attach(doors: list[Gate], ledger: Ledger) -> Attach:
+    """Commands reach what the gate clears, host by host, and every connection is recorded."""
+
+    def record(connection: Connection) -> None:
+        ledger.submit(Event("network.connection", msgspec.to_builtins(connection)))
+
+    return through_proxy(lambda host, port: bool(doors) and doors[0].may_connect(host, port), record)
 
 
 def reviewer_of(output: Output, settings: PolicySettings) -> Reviewer:

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import msgspec
 
 from signoff.approvals.request import Subject
-from signoff.domain.call import Artifacts, Failure
-from signoff.domain.errors import SandboxDenied
+from signoff.domain.call import Artifacts, Failure, ToolCall
+from signoff.domain.errors import InvalidArguments, SandboxDenied
 from signoff.domain.intent import Intent, Permission
 from signoff.domain.settings import ApprovalPolicy
 from signoff.sandbox.converse import OnOutput
@@ -81,3 +81,12 @@ class Tool(Protocol[Arguments]):
     def wants_no_sandbox_approval(self, policy: ApprovalPolicy) -> bool:
         """May the person be asked to let it run outside, after the sandbox stopped it?"""
         return policy in (ApprovalPolicy.UNTRUSTED, ApprovalPolicy.ON_FAILURE)
+
+
+def decode(tool: Tool[Any], call: ToolCall) -> msgspec.Struct:
+    """The arguments of a call, strictly: nothing missing, nothing more, nothing of another type."""
+    try:
+        arguments: msgspec.Struct = msgspec.convert(call.args, tool.arguments)
+    except msgspec.ValidationError as error:
+        raise InvalidArguments(f"{call.name}: {error}") from error
+    return arguments
