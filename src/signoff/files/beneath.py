@@ -30,12 +30,16 @@ class _OpenHow(ctypes.Structure):
 
 
 class Root:
-    """An open directory. Paths are relative to it; `..` and links are followed as long as they stay below it."""
+    """An open directory. Paths are relative to it; `..` and links are followed as long as they stay below it.
 
-    def __init__(self, path: str) -> None:
+    `follow=False`: a path that goes through a link anywhere is refused.
+    """
+
+    def __init__(self, path: str, *, follow: bool = True) -> None:
         if sys.platform != "linux":
             raise NotEnforceable("file tools can only be kept inside a directory on Linux")
         self.path = path
+        self._follow = follow
         try:
             self._descriptor = os.open(path, _DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
@@ -63,7 +67,7 @@ class Root:
         """A descriptor for `path`. The way to a file's content is `read` and `write`, which look at what it is first."""
         _require_relative(self, path)
         try:
-            descriptor = _openat2(self._descriptor, path or ".", flags, 0 if follow else _NO_SYMLINKS)
+            descriptor = _openat2(self._descriptor, path or ".", flags, 0 if follow and self._follow else _NO_SYMLINKS)
         except OSError as error:
             raise refusal(path, error) from error
         try:
@@ -90,8 +94,9 @@ def read(root: Root, path: str, *, offset: int = 0, limit: int | None = None) ->
         return b"".join(parts)
 
 
-def write(root: Root, path: str, data: bytes) -> None:
-    """Replace a file atomically, or make it. A link to a file below the root stays a link; its file is replaced."""
+def write(root: Root, path: str, data: bytes, *, mode: int = 0o666) -> None:
+    """Replace a file atomically, or make it with `mode`. A link to a file below the root stays a link; its file is
+    replaced."""
     with _place(root, _resolved(root, path)) as (directory, name):
         with contextlib.suppress(FileNotFoundError):
             found = os.stat(name, dir_fd=directory, follow_symlinks=False)
@@ -101,7 +106,7 @@ def write(root: Root, path: str, data: bytes) -> None:
                     f"{path} has {found.st_nlink} hard links: another name of the same file may lie outside the workspace",
                     hint="copy it to a file of its own first",
                 )
-        atomic.write_at(directory, name, data)
+        atomic.write_at(directory, name, data, mode=mode)
 
 
 def status(root: Root, path: str) -> os.stat_result:

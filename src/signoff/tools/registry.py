@@ -9,6 +9,7 @@ from signoff.domain.errors import ToolUnknown, ToolVersion
 from signoff.tools.tool import Tool
 
 TOOLS: Mapping[str, str] = {
+    "apply_patch": "signoff.tools.apply_patch:ApplyPatch",
     "nothing": "signoff.tools.nothing:Nothing",
     "run_terminal_cmd": "signoff.tools.run_terminal_cmd:RunTerminalCommand",
 }

@@ -53,6 +53,10 @@ class Done(msgspec.Struct, frozen=True):
         return self.failure is not None and self.failure.code == SandboxDenied.code
 
 
+class AnyResult(msgspec.Struct, frozen=True):
+    """A payload about which nothing is promised."""
+
+
 class Tool(Protocol[Arguments]):
     """Subclass it; what has a default here is right for a tool that starts no process."""
 
@@ -62,6 +66,7 @@ class Tool(Protocol[Arguments]):
     permissions: ClassVar[tuple[Permission, ...]] = ()
     side_effects: ClassVar[tuple[str, ...]] = ()
     arguments: type[Arguments]  # a frozen struct that forbids unknown fields
+    returns: ClassVar[type[msgspec.Struct]] = AnyResult  # the shape of the payload
     escalate_on_failure: ClassVar[bool] = False  # may be tried once more outside, after the sandbox stopped it
 
     def intent(self, arguments: Arguments, place: Place) -> Intent:
