@@ -125,33 +125,31 @@ def _answers_with_its_status(evidence: Evidence) -> bool:
 
 
 _HOST = r"[‘'\"`]?(?:https?://)?([A-Za-z0-9][A-Za-z0-9.-]*\.[A-Za-z0-9-]+|[A-Za-z0-9-]+)"
-_NO_NETWORK = [
-    re.compile(pattern, re.I)
-    for pattern in (
-        rf"could ?n[o']t resolve (?:host(?:name)?|proxy)(?: name)?:? \(?(?:could not resolve host: )?{_HOST}",
-        rf"unable to resolve host address {_HOST}",
-        rf"temporary failure resolving {_HOST}",
-        rf"failed to resolve {_HOST}",
-        rf"getaddrinfo (?:EAI_AGAIN|ENOTFOUND|EPERM) {_HOST}",
-        rf"dial tcp: lookup {_HOST}",
-        rf"failed to lookup address information.*?{_HOST}",
-        rf"connect E(?:PERM|NETUNREACH|ACCES) {_HOST}",
-        rf"failed to connect to {_HOST} port \d+.*(?:not permitted|unreachable)",
-        r"(?:temporary failure in name resolution|name or service not known)()",
-        r"network is unreachable()",
-        r"\bsocket\b.*: operation not permitted()$",
-    )
-]
-_NO_SOCKET = re.compile(r"operation not permitted$", re.I)
+# Texts, compiled when first needed: most commands end well, and compiling takes longer than starting one.
+_NO_NETWORK = (
+    rf"could ?n[o']t resolve (?:host(?:name)?|proxy)(?: name)?:? \(?(?:could not resolve host: )?{_HOST}",
+    rf"unable to resolve host address {_HOST}",
+    rf"temporary failure resolving {_HOST}",
+    rf"failed to resolve {_HOST}",
+    rf"getaddrinfo (?:EAI_AGAIN|ENOTFOUND|EPERM) {_HOST}",
+    rf"dial tcp: lookup {_HOST}",
+    rf"failed to lookup address information.*?{_HOST}",
+    rf"connect E(?:PERM|NETUNREACH|ACCES) {_HOST}",
+    rf"failed to connect to {_HOST} port \d+.*(?:not permitted|unreachable)",
+    r"(?:temporary failure in name resolution|name or service not known)()",
+    r"network is unreachable()",
+    r"\bsocket\b.*: operation not permitted()$",
+)
+_NO_SOCKET = r"operation not permitted$"
 
 
 def _network(line: str, before: str, reach: Reach) -> Denial | None:
     if reach.network is Network.ON:
         return None
-    if "socket." in before and _NO_SOCKET.search(line):  # how a traceback tells it
+    if "socket." in before and re.search(_NO_SOCKET, line, re.I):  # how a traceback tells it
         return Denial(Cause.NETWORK, None, "network access", certain=False)
     for pattern in _NO_NETWORK:
-        if found := pattern.search(line):
+        if found := re.search(pattern, line, re.I):
             host = found[1] or None
             if host in ("localhost", "127.0.0.1"):
                 return None
@@ -159,28 +157,27 @@ def _network(line: str, before: str, reach: Reach) -> Denial | None:
     return None
 
 
-_CALLS = re.compile(
+_CALLS = (
     r"\b(unshare|setns|mount|umount|chroot|pivot_root|ptrace|bpf|perf_event_open|keyctl|add_key|io_uring_\w+|userfaultfd"
-    r"|kexec_load|init_module|bwrap)\b.*(operation not permitted|function not implemented)",
-    re.I,
+    r"|kexec_load|init_module|bwrap)\b.*(operation not permitted|function not implemented)"
 )
 
 
 def _call(line: str) -> Denial | None:
-    found = _CALLS.search(line)
+    found = re.search(_CALLS, line, re.I)
     return Denial(Cause.SYSCALL, found[1], "running outside the sandbox", certain=False) if found else None
 
 
 _LIMITS = (
-    (re.compile(r"\bfork\b.*resource temporarily unavailable|can't start new thread", re.I), Cause.PROCESSES, "a higher process limit"),
-    (re.compile(r"^MemoryError\b|: cannot allocate memory$|std::bad_alloc", re.I), Cause.MEMORY, "a higher memory limit"),
-    (re.compile(r": file too large$|file size limit exceeded", re.I), Cause.FILE_SIZE, "a higher file size limit"),
+    (r"\bfork\b.*resource temporarily unavailable|can't start new thread", Cause.PROCESSES, "a higher process limit"),
+    (r"^MemoryError\b|: cannot allocate memory$|std::bad_alloc", Cause.MEMORY, "a higher memory limit"),
+    (r": file too large$|file size limit exceeded", Cause.FILE_SIZE, "a higher file size limit"),
 )  # fmt: skip
 
 
 def _limit(line: str) -> Denial | None:
     for pattern, cause, permission in _LIMITS:
-        if pattern.search(line):
+        if re.search(pattern, line, re.I):
             return Denial(cause, None, permission, certain=False)
     return None
 
@@ -194,15 +191,12 @@ _WRITE_ERRORS = (
 )
 _HIDDEN = "no such file or directory"
 _READ_ERRORS = (_HIDDEN, "permission denied", "operation not permitted")
-_TOLD = re.compile(
-    rf"({'|'.join(sorted({*_WRITE_ERRORS, *_READ_ERRORS}))})(?: \(os error \d+\))?(?:[.)]?$|: ['\"]|, \w+ ['\"]|; )",
-    re.I,
-)
-_QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"|`([^`']+)[`']|‘([^’]+)’")
+_TOLD = rf"({'|'.join(sorted({*_WRITE_ERRORS, *_READ_ERRORS}))})(?: \(os error \d+\))?(?:[.)]?$|: ['\"]|, \w+ ['\"]|; )"
+_QUOTED = r"'([^']+)'|\"([^\"]+)\"|`([^`']+)[`']|‘([^’]+)’"
 
 
 def _path(line: str, cwd: str, reach: Reach, outside: Outside) -> Denial | None:
-    told = _TOLD.search(line.rstrip())
+    told = re.search(_TOLD, line.rstrip(), re.I)
     if told is None:
         return None
     error = told[1].lower()
@@ -216,7 +210,7 @@ def _path(line: str, cwd: str, reach: Reach, outside: Outside) -> Denial | None:
 
 def _names(line: str, until: int) -> Iterator[str]:
     """What in an error message may be a path: everything quoted, and what stands before the error's own words."""
-    for found in _QUOTED.findall(line):
+    for found in re.findall(_QUOTED, line):
         yield next(filter(None, found))
     before = line[:until].rstrip(": ").rsplit(": ", 1)[-1]
     if before.startswith(("/", "./", "../")):
