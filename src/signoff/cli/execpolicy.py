@@ -45,12 +45,17 @@ def check(files: tuple[str, ...], pretty: bool, resolve: bool, command: tuple[st
     if not command:
         raise UsageError("check wants a command", hint="Try: signoff execpolicy check -r FILE -- ls -la")
     rules = Rules.of(found.rules() for found in named(tuple(map(Path, files))))
+    layout: dict[str, Any] = {"indent": 2} if pretty else {"separators": (",", ":")}
+    click.echo(json.dumps(report(rules, command, resolve=resolve), ensure_ascii=False, **layout))
+
+
+def report(rules: Rules, command: tuple[str, ...], *, resolve: bool = False) -> dict[str, Any]:
+    """The document, key by key in its known order."""
     found = rules.index.lookup(command, resolve=resolve)
     answer: dict[str, Any] = {"matchedRules": [{"prefixRuleMatch": _match(one)} for one in found]}
     if found:
         answer["decision"] = WORDS[max(one.rule.decision for one in found)]
-    layout: dict[str, Any] = {"indent": 2} if pretty else {"separators": (",", ":")}
-    click.echo(json.dumps(answer, ensure_ascii=False, **layout))
+    return answer
 
 
 def _match(found: Found) -> dict[str, Any]:
