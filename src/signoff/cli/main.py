@@ -35,6 +35,9 @@ def abandon(status: int) -> int:
 def run(arguments: list[str]) -> int:
     text = instant(tuple(arguments))
     if text is None or "_SIGNOFF_COMPLETE" in os.environ:
+        import gc
+
+        gc.set_threshold(50_000)  # loading modules makes many objects and hardly any garbage
         from signoff.cli import app
 
         return app.run(arguments)
