@@ -59,7 +59,6 @@ class Root:
     def __init__(self, trees: list[int], pid_max: int) -> None:
         self.trees = trees
         self.pid_max = pid_max
-        self.empty_file = self.empty_directory = -1
 
     def build(self, steps: list[Step]) -> None:
         kernel.mount("none", "/", None, _MS_REC | _MS_PRIVATE)
