@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from signoff.config import trust
-from signoff.config.rules import Places, RuleBook, load
+from signoff.config.rules import Places, RuleBook
 from signoff.domain.errors import ConfigUnreadable, RulesInvalid, UsageError
 from signoff.domain.review import ApprovedExecpolicyAmendment, Scope
 from signoff.domain.verdict import Decision, Layer
@@ -19,6 +19,11 @@ STAMPS = itertools.count(time.time_ns(), 1_000_000_000)
 
 
 @pytest.fixture
+def load(places: Places) -> tuple[Rules, tuple[str, ...]]:
+    said: list[str] = []
+    return RuleBook(places, warn=said.append).current(), tuple(said)
+
+
 def places(home: Path) -> Places:
     project = home / "app"
     project.mkdir()
@@ -199,3 +204,12 @@ def test_a_grant_is_renewed_not_repeated_and_ends(places: Places) -> None:
     kept = [one for one in load(places)[0].prefixes if one.pattern == (("b",),)]
     assert len(kept) == 1
     assert (kept[0].expires_ms or 0) > time.time_ns() // 1_000_000 + 100_000
+
+
+def test_the_record_of_a_run_can_name_the_rules_it_was_judged_by(home: Path) -> None:
+    places = Places({"HOME": str(home)}, home, "app-1", system=home / "etc")
+    before = RuleBook(places).sha256
+    places.user_rules.mkdir(parents=True)
+    (places.user_rules / "a.rules").write_text('prefix_rule(pattern=["ls"])\n', encoding="utf-8")
+    assert RuleBook(places).sha256 != before
+    assert RuleBook(places).sha256 == RuleBook(places).sha256

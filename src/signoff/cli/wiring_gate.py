@@ -3,7 +3,6 @@ all of them."""
 
 import contextlib
 import os
-import platform
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
@@ -12,16 +11,15 @@ from typing import Any
 
 import msgspec
 
-from signoff import __version__
 from signoff.approvals.review import Reviewer
 from signoff.approvals.rulebook import SessionRules
 from signoff.approvals.unattended import Unattended
+from signoff.cli import wiring
 from signoff.cli.output import Output
 from signoff.cli.terminal import TerminalReviewer
 from signoff.config import locations
 from signoff.config.judging import judging_context
 from signoff.config.layers import Configuration
-from signoff.config.project import project_id
 from signoff.config.rules import Places, RuleBook
 from signoff.domain.call import ToolCall
 from signoff.domain.errors import Exit
@@ -29,8 +27,7 @@ from signoff.domain.event import RunEvent
 from signoff.domain.settings import Audit, Network, PolicySettings
 from signoff.gate import Gate
 from signoff.ledger.log import Ledger
-from signoff.ledger.place import load_key, new_run_id
-from signoff.ledger.records import Event, Genesis
+from signoff.ledger.records import Event
 from signoff.sandbox.limited import through_proxy
 from signoff.sandbox.profile import resolve
 from signoff.sandbox.proxy import Connection
@@ -68,26 +65,14 @@ def opened(
     """A run in the current directory, from its first record to its last. Not `guarded`: commands are judged here, but
     somebody else starts them, outside our sandbox."""
     settings, workspace = loaded.settings, Path.cwd().resolve()
-    name = settings.project_id or project_id(loaded.project)
     context = judging_context(settings, os.environ, workspace, now_ms=0)
     context = msgspec.structs.replace(context, sandbox_available=guarded)
-    rules = RuleBook(Places(dict(os.environ), loaded.project, name), warn=output.warn)
+    rules = RuleBook(Places(dict(os.environ), loaded.project, wiring.project_name(loaded)), warn=output.warn)
     profile = resolve(settings.sandbox, str(workspace))
     registry = Registry()
     for tool in tools:
         registry.add(tool)
-    genesis = Genesis(
-        command=command,
-        workspace=str(workspace),
-        project_id=name,
-        signoff=__version__,
-        redact=settings.ledger.redact,
-        approval=settings.approval,
-        sandbox=settings.sandbox.mode,
-        environment={"python": platform.python_version(), "platform": platform.platform()},
-    )
-    directory = locations.runs(os.environ)
-    ledger = Ledger.create(str(directory), new_run_id(), genesis, key=load_key(str(locations.state(os.environ))))
+    ledger = wiring.open_ledger(loaded, command, policy_sha256=rules.sha256)
     run: Run | None = None
     try:
         doors: list[Gate] = []  # the proxy asks the gate, and the gate needs the sandboxes that the proxy serves
@@ -105,7 +90,7 @@ def opened(
                 show=show,
             )
             doors.append(gate)
-            run = Run(gate, ledger, directory / f"{ledger.run_id}.jsonl")
+            run = Run(gate, ledger, locations.runs(os.environ) / f"{ledger.run_id}.jsonl")
             yield run
     finally:
         ledger.close(run.status if run else Exit.INTERNAL)

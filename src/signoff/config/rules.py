@@ -6,6 +6,7 @@ All layers speak together and the strictest wins. The project's own rules count 
 they restrict. A file that cannot be read leaves the last good rules in force; without any, nothing is judged.
 """
 
+import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -104,10 +105,11 @@ class RuleBook:
         self._rules = self._rules.extended((PrefixRule(pattern, Decision.ALLOW, source, expires_ms=expires),))
 
     def _load(self) -> Rules:
-        rules, warnings = load(self._places)
+        found, warnings = find(self._places)
         for warning in warnings:
             self._warn(warning)
-        return rules
+        self.sha256 = digest(found)
+        return Rules.of(file.rules() for file in found)
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -129,10 +131,12 @@ class Found(msgspec.Struct, frozen=True):
         return narrowing(said) if self.layer == Layer.PROJECT else said
 
 
-def load(places: Places) -> tuple[Rules, tuple[str, ...]]:
-    """Every rule of every layer, and what the person should know about those that do not count."""
-    found, warnings = find(places)
-    return Rules.of(file.rules() for file in found), warnings
+def digest(found: list[Found]) -> str:
+    """One hash over every file that counts, for the record of a run."""
+    whole = hashlib.sha256()
+    for file in found:
+        whole.update(f"{file.layer}\0{file.path}\0{len(file.text)}\0{file.text}".encode())
+    return whole.hexdigest()
 
 
 def find(places: Places) -> tuple[list[Found], tuple[str, ...]]:
