@@ -41,8 +41,9 @@ class TerminalReviewer:
         self._screen = screen
         self._colour = colour
         self._arm_s = arm_s
-        self._line = Line(changed=self._show_line)
-        self._redraw: Callable[[], None] = lambda: None
+        self._line = Line(changed=self._tell)
+        self._drawn = 0  # rows that the keys take on the screen
+        self._redraw: Callable[[], object] | None = None  # shows the last line anew, while nothing else is on it
 
     @classmethod
     def find(cls, *, colour: bool) -> Self | None:
@@ -75,33 +76,43 @@ class TerminalReviewer:
         refused = await self._show(question(request, width), max(height - 2, 1), keys)
         if refused is not None:
             return refused
-        chosen = 0
-        self._redraw = lambda: self._keys(request, chosen, width)
-        self._redraw()
-        await self._arm(keys)
-        try:
-            while True:
-                match press(request, chosen, await keys.get()):
-                    case None:
-                        self._write("\a")
-                    case Chosen(number=number):
-                        chosen = number
-                        self._write("\n")
-                        self._redraw()
-                    case Ask.REASON:
-                        reason = await self._type("why not? (for the agent; Enter: no reason)", "", keys)
-                        if reason is not None:
-                            return Denied(rejection=reason.strip() or None)
-                        self._redraw()
-                    case Ask.RULE:
-                        answer = await self._edit(request, chosen, keys)
-                        if answer is not None:
-                            return answer
-                        self._redraw()
-                    case answer:
+        chosen, armed, self._drawn = 0, False, 0
+        while True:
+            if not self._drawn:
+                self._keys(request, chosen, width)
+            with self._news(lambda: self._keys(request, chosen, width)):
+                armed = armed or await self._arm(keys)
+                meaning = press(request, chosen, await keys.get())
+            if meaning is None:
+                self._write("\a")
+                continue
+            self._drawn = 0
+            match meaning:
+                case Chosen(number=chosen):
+                    self._write("\n")
+                case Ask.REASON:
+                    reason = await self._type("why not? (for the agent; Enter: no reason)", "", keys)
+                    if reason is not None:
+                        return Denied(rejection=reason.strip() or None)
+                case Ask.RULE:
+                    answer = await self._edit(request, chosen, keys)
+                    if answer is not None:
                         return answer
+                case answer:
+                    return answer
+
+    @contextlib.contextmanager
+    def _news(self, redraw: Callable[[], object]) -> Iterator[None]:
+        self._redraw = redraw
+        try:
+            yield
         finally:
-            self._redraw = lambda: None
+            self._redraw = None
+
+    def _tell(self) -> None:
+        """Another question came to wait."""
+        if self._redraw is not None:
+            self._redraw()
 
     async def _show(self, rows: list[Row], height: int, keys: "asyncio.Queue[bytes]") -> ReviewDecision | None:
         """Every row, a screenful at a time. Only a refusal can be given before the last row was on the screen."""
@@ -160,10 +171,14 @@ class TerminalReviewer:
                     text += character
 
     def _keys(self, request: ReviewRequest, chosen: int, width: int) -> None:
+        """Show what can be pressed, in the place where it stands already."""
         rows = keys_row(request, chosen, self._line.behind, width - 2)
-        self._write(self._erase() + "\n".join(paint(row, self._colour) for row in rows) + " ")
+        up = f"\x1b[{self._drawn - 1}A\r\x1b[J" if self._drawn > 1 else ""
+        back = up if up and self._erase() == _ERASE else self._erase()
+        self._write(back + "\n".join(paint(row, self._colour) for row in rows) + " ")
+        self._drawn = len(rows)
 
-    async def _arm(self, keys: "asyncio.Queue[bytes]") -> None:
+    async def _arm(self, keys: "asyncio.Queue[bytes]") -> bool:
         """Forget what was typed so far and what is typed in the next moment: nobody has read the question yet."""
         termios.tcflush(self._terminal, termios.TCIFLUSH)
         loop = asyncio.get_running_loop()
@@ -174,9 +189,7 @@ class TerminalReviewer:
             async with asyncio.timeout_at(armed_at):
                 while True:
                     await keys.get()
-
-    def _show_line(self) -> None:
-        self._redraw()
+        return True
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator["asyncio.Queue[bytes]"]:

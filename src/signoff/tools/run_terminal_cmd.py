@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from signoff.approvals.request import CommandSubject, Subject
+from signoff.domain.errors import InvalidArguments
 from signoff.domain.intent import Escalation, Intent, Permission
 from signoff.policy.intents import argv_intent
 from signoff.sandbox.outcome import Request
@@ -40,6 +41,8 @@ class RunTerminalCommand(Tool[RunArguments]):
     escalate_on_failure = True
 
     def intent(self, arguments: RunArguments, place: Place) -> Intent:
+        if arguments.is_background:
+            raise InvalidArguments("commands in the background are not possible yet")
         return argv_intent(
             arguments.argv,
             cwd=directory(arguments.cwd, place),
