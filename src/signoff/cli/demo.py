@@ -31,6 +31,15 @@ from signoff.ledger.verify import verify
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA-never-to-be-seen\n-----END OPENSSH PRIVATE KEY-----\n"
 CART = "def total(prices, count):\n    return sum(prices) + count  # a mistake\n"
+PATCH = """\
+*** Begin Patch
+*** Update File: cart.py
+@@
+ def total(prices, count):
+-    return sum(prices) + count  # a mistake
++    return sum(prices) * count
+*** End Patch
+"""
 TEST = """\
 import unittest
 from cart import total
@@ -47,6 +56,13 @@ class Step(msgspec.Struct, frozen=True):
     says: str
     command: str
     becomes: str
+    patch: str | None = None  # applied instead
+
+    @property
+    def call(self) -> tuple[str, dict[str, str]]:
+        if self.patch is not None:
+            return "apply_patch", {"patch_text": self.patch}
+        return "run_terminal_cmd", {"command": self.command}
 
 
 def steps(url: str) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
@@ -59,7 +75,7 @@ def steps(url: str) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
     work = (
         Step("read the code", "cat cart.py", "done"),
         Step("run the tests", "python3 -m unittest -q", "failed"),
-        Step("patch the mistake", "sed -i 's/ + count  # a mistake/ * count/' cart.py", "done"),
+        Step("patch the mistake", "apply_patch cart.py", "done", PATCH),
         Step("run the tests again", "python3 -m unittest -q", "done"),
     )
     mischief = (
@@ -110,7 +126,7 @@ async def _play(
     for title, act in acts:
         output.text(f"  {output.paint(title, Style.TITLE)}")
         for step in act:
-            result = await run.gate.call(run.call("run_terminal_cmd", {"command": step.command}))
+            result = await run.gate.call(run.call(*step.call))
             fine &= _show(output, step, result, verdicts[-1])
         output.text("")
     return fine
@@ -147,8 +163,7 @@ def _said(result: ToolResult) -> str:
 
 def _became(result: ToolResult) -> str:
     if result.error is None:
-        status = (result.payload or {}).get("exit_code")
-        return "done" if status == 0 else "failed"
+        return "failed" if (result.payload or {}).get("exit_code") else "done"
     if result.error.code in (Refused.code, RefusedByPerson.code):
         return "refused"
     return "stopped" if result.error.code == SandboxDenied.code else "failed"
