@@ -19,15 +19,15 @@ STAMPS = itertools.count(time.time_ns(), 1_000_000_000)
 
 
 @pytest.fixture
-def load(places: Places) -> tuple[Rules, tuple[str, ...]]:
-    said: list[str] = []
-    return RuleBook(places, warn=said.append).current(), tuple(said)
-
-
 def places(home: Path) -> Places:
     project = home / "app"
     project.mkdir()
     return Places(dict(os.environ), project, "app-1", system=home / "etc")
+
+
+def load(places: Places) -> tuple[Rules, tuple[str, ...]]:
+    said: list[str] = []
+    return RuleBook(places, warn=said.append).current(), tuple(said)
 
 
 def write(path: Path, text: str) -> None:
