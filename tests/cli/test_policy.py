@@ -215,6 +215,14 @@ def test_policy_list_shows_every_rule_in_force_with_its_origin(home: Path, folde
     assert rule["rule"] == 'prefix_rule(pattern=[["mkfs", "shutdown", "reboot"]], decision="forbidden")'
 
 
+def test_golden_policy_list_and_test_as_json(folder: Path, golden: Callable[[str, str], None]) -> None:
+    listed = signoff("policy", "list", "-r", "a.rules", "--json", cwd=folder)
+    tested = signoff("policy", "test", "-r", "a.rules", "--json", cwd=folder)
+    assert (listed.status, tested.status) == (0, 0)
+    golden("policy/list.json", listed.out)
+    golden("policy/test.json", tested.out)
+
+
 def test_policy_init_writes_a_starter_that_holds_and_touches_nothing_that_exists(home: Path, folder: Path) -> None:
     shown = signoff("policy", "init", "--print", cwd=folder)
     assert shown.status == 0

@@ -5,6 +5,8 @@ import os
 import pathlib
 import random
 import subprocess
+import tempfile
+from collections.abc import Iterator
 
 import pytest
 
@@ -42,13 +44,11 @@ def ask(folder: pathlib.Path, text: str, command: list[str]) -> subprocess.Compl
 
 
 @pytest.fixture
-def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """A directory everybody can reach."""
-    path = tmp_path_factory.mktemp("oracle")
-    for above in (path, *path.parents[:3]):
-        if above.stat().st_uid == os.geteuid() and above != pathlib.Path("/tmp"):
-            above.chmod(0o755)
-    return path
+def folder() -> Iterator[pathlib.Path]:
+    """A directory everybody can reach, which pytest's own are not."""
+    with tempfile.TemporaryDirectory() as path:
+        pathlib.Path(path).chmod(0o755)
+        yield pathlib.Path(path)
 
 
 def written(choice: random.Random) -> str:

@@ -29,7 +29,7 @@ class Context(msgspec.Struct, frozen=True):
     @property
     def unguarded(self) -> bool:
         """There are bounds, and nothing but the policy to keep them."""
-        return self.restricted and not self.sandbox_available
+        return not self.sandbox_available and self.restricted
 
     @property
     def roots(self) -> tuple[str, ...]:

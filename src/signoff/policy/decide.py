@@ -8,7 +8,7 @@ from signoff.domain.context import Context
 from signoff.domain.intent import Aspect, Command, FileDelete, FileWrite, Host, Intent
 from signoff.domain.verdict import Decision, Judgement, Match, Verdict
 from signoff.policy.execpolicy.rule import NetworkRule, Protocol
-from signoff.policy.judge_command import judge_commands
+from signoff.policy.judge_command import judge_commands, judge_lone_command
 from signoff.policy.places import builtin_for
 from signoff.policy.rules.builtin import BUILTINS, BULK, MATCHES, OpenedBy
 from signoff.policy.rules.host import normal
@@ -19,8 +19,8 @@ from signoff.policy.ruleset import Rules
 def decide(intent: Intent, rules: Rules, context: Context) -> Verdict:
     """May this call happen? Every rule that spoke is in the verdict."""
     aspects = intent.aspects
-    if len(aspects) == 1 and type(aspects[0]) is Command and not rules.written:  # nearly every call
-        (judgement,) = judge_commands((aspects[0],), intent, rules, context, ())
+    if len(aspects) == 1 and type(aspects[0]) is Command and not rules.written:
+        judgement = judge_lone_command(aspects[0], intent, rules, context)
         return Verdict(judgement.decision, (judgement,))
     commands = [aspect for aspect in aspects if type(aspect) is Command]
     whole = _speaking(None, intent, rules, context) if commands and rules.written else ()

@@ -25,6 +25,11 @@ Spoken = tuple[tuple[Match, bool], ...]
 _SAFE, _WRAPPER = MATCHES["builtin.command.safe"], MATCHES["builtin.command.wrapper"]
 
 
+def judge_lone_command(command: Command, intent: Intent, rules: Rules, context: Context) -> Judgement:
+    """Nearly every call."""
+    return _judge(command, rules.index.judge(command.words), intent, context, (), None)[1]
+
+
 def judge_commands(
     commands: Sequence[Command], intent: Intent, rules: Rules, context: Context, whole: Spoken
 ) -> list[Judgement]:
@@ -35,10 +40,6 @@ def judge_commands(
         if cover is not None and command.depth <= cover[1]:
             cover = None
         lookup = rules.index.judge(command.words)
-        if lookup is NOTHING and cover is None and not whole:
-            match = _by_tables(command, intent, context)  # nearly every command
-            judgements.append(Judgement(command, match.decision, (match,)))
-            continue
         granted, judgement = _judge(command, lookup, intent, context, whole, cover[0] if cover else None)
         judgements.append(judgement)
         if granted is not None and command.inner is not None and len(granted.prefix) > command.inner:
@@ -51,6 +52,9 @@ def _judge(
     command: Command, lookup: Lookup, intent: Intent, context: Context, whole: Spoken, cover: Match | None
 ) -> tuple[Match | None, Judgement]:
     """The judgement, and the allow rule that grants the command, if one does."""
+    if lookup is NOTHING and cover is None and not whole:
+        match = _by_tables(command, intent, context)
+        return None, Judgement(command, match.decision, (match,))
     matches = [match for match, _ in whole]
     granted: Match | None = cover
     for found in lookup.found:
