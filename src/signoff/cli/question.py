@@ -197,13 +197,26 @@ def _remember(request: ReviewRequest, width: int) -> Iterator[Row]:
     number = 0
     for offer in request.offers:
         if offer.scope is Scope.SESSION:
-            key, name = "a", f"{offer.width}, this session"
+            key, name = "a", f"{_whole(request, offer)}, this session"
         else:
             number += 1
             key, name = f"p {number}", f"{offer.width}, saved"
         yield from _fact(key, name, width, Style.STRONG)
         yield from _fact("", offer.rule, width)
         yield from _fact("", offer.reach, width, Style.FAINT)
+
+
+def _whole(request: ReviewRequest, offer: Offer) -> str:
+    """What a yes for the session is about, in the words of the question."""
+    match request.event:
+        case ExecApprovalRequestEvent():
+            return str(offer.width)
+        case ApplyPatchApprovalRequestEvent():
+            return "these files"
+        case ToolApprovalRequestEvent():
+            return "this call"
+        case _:
+            assert_never(request.event)
 
 
 def _fact(label: str, text: str, width: int, style: Style = Style.PLAIN) -> Iterator[Row]:

@@ -8,7 +8,6 @@ is thrown away, and so is what follows within a moment of it.
 import asyncio
 import contextlib
 import os
-import sys
 import termios
 import tty
 from collections.abc import Callable, Iterator
@@ -55,8 +54,7 @@ class TerminalReviewer:
         if os.tcgetpgrp(terminal) != os.getpgrp():
             os.close(terminal)
             return None
-        stderr = sys.stderr.fileno()
-        return cls(terminal, stderr if os.isatty(stderr) else terminal, colour=colour)
+        return cls(terminal, 2 if os.isatty(2) else terminal, colour=colour)
 
     async def review(self, request: ReviewRequest) -> ReviewDecision:
         async with self._line.turn() as admitted:
