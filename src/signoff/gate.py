@@ -62,6 +62,8 @@ from signoff.sandbox.outcome import Request as ProcessRequest
 from signoff.sandbox.sessions import Allowance
 from signoff.tools.registry import Registry
 from signoff.tools.tool import Attempt, Done, Place, Tool, decode
+from signoff.undo.reach import reach
+from signoff.undo.snapshot import Pending, Undo
 
 
 class Sandboxes(Protocol):
@@ -89,6 +91,7 @@ class Gate:
         place: Place,
         approval: ApprovalPolicy,
         limit_s: float = 300.0,
+        undo: Undo | None = None,
         show: Callable[[RunEvent], None] = lambda event: None,
     ) -> None:
         self._registry = registry
@@ -100,6 +103,7 @@ class Gate:
         self._approval = approval
         self._limit_s = limit_s
         self._show = show
+        self._undo = undo
         self._store = ApprovalStore()
         self._granted: tuple[str, ...] = ()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -245,7 +249,31 @@ class Gate:
             start=lambda request, on_output=None: self._sandboxes.start(request, allowance, on_output),
             progress=lambda stream, text: loop.call_soon_threadsafe(self._show, CallProgress(call_id, text, stream)),
         )
-        return await tool.run(arguments, attempt)
+        saved = await self._saved(case, clearance.verdict)
+        changed: tuple[str, ...] = ()
+        try:
+            done = await tool.run(arguments, attempt)
+        finally:
+            if saved is not None:
+                changed = self._left(saved)
+        if not changed or done.artifacts.files_changed:
+            return done
+        artifacts = msgspec.structs.replace(done.artifacts, files_changed=changed)
+        return msgspec.structs.replace(done, artifacts=artifacts)
+
+    async def _saved(self, case: Case, verdict: Verdict) -> Pending | None:
+        """What the call may change, kept so that it can be put back; a call whose effects cannot be undone does not run."""
+        paths = reach(case.intent, verdict)
+        if self._undo is None or paths == ():
+            return None
+        return await asyncio.to_thread(self._undo.before, case.call.tool_call_id, case.call.name, paths)
+
+    def _left(self, saved: Pending) -> tuple[str, ...]:
+        try:
+            return saved.after()
+        except (SignoffError, OSError) as error:
+            self._show(Warned(f"what the call changed could not be noted, so undoing it needs --force: {error}"))
+            return ()
 
     async def _review(
         self,

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from signoff.domain.event import ReviewAsked
 from signoff.domain.review import ApplyPatchApprovalRequestEvent, Approved, Denied, UpdateFile
 from signoff.domain.settings import ApprovalPolicy
+from signoff.files.ground import Ground
 from signoff.tools.apply_patch import ApplyPatch
 from signoff.tools.edits import carry_out, planned
-from signoff.tools.ground import Ground
 from signoff.tools.patch_unified import parse_patch
 from signoff.tools.tool import Place
 from tests.clauses import requirement
@@ -167,7 +167,7 @@ def test_a_link_swapped_after_the_judgement_is_not_followed(tmp_path: pathlib.Pa
     write(workspace / "d" / "f", "one\n")
     write(outside / "f", "one\n")
     place = Place(str(workspace), str(tmp_path))
-    with Ground(place) as ground:
+    with Ground(place.workspace) as ground:
         edits = planned(parse_patch(marked("*** Update File: d/f", *REPLACE)), ground, place)
         (workspace / "d").rename(workspace / "was")
         (workspace / "d").symlink_to(outside)
@@ -247,6 +247,6 @@ def test_a_diff_made_by_git_gives_the_same_bytes(pair: tuple[dict[str, str], dic
         if not patch:
             return
         place = Place(second, "/nowhere")
-        with Ground(place) as ground:
+        with Ground(place.workspace) as ground:
             carry_out(planned(parse_patch(patch), ground, place), ground)
         assert tree(pathlib.Path(second)) == {name: text.encode() for name, text in after.items()}

@@ -16,6 +16,8 @@ from signoff.domain.settings import ApprovalPolicy, SandboxMode
 from signoff.gate import Gate
 from signoff.tools.registry import Registry
 from signoff.tools.tool import Place, Tool
+from signoff.tools.undo import UndoCall
+from signoff.undo.snapshot import Undo
 from tests.fakes.sandboxes import FakeSandboxes
 from tests.gate.scene import MemoryFiles
 from tests.ledger.books import open_ledger
@@ -35,12 +37,14 @@ class Workbench:
         self.workspace.mkdir()
         self.home = directory / "home"
         self.home.mkdir(exist_ok=True)
+        self.undo = directory / "undo"
+        undo = Undo(str(self.undo), str(self.workspace), "run-1")
         self.person = Scripted(answers)
         self.events: list[RunEvent] = []
         self.ledger = open_ledger(directory / "runs")
         self.place = Place(str(self.workspace), str(self.home))
         registry = Registry()
-        for tool in tools:
+        for tool in (UndoCall(undo), *tools):
             registry.add(tool)
         context = Context(workspace=str(self.workspace), home=str(self.home), approval=approval, sandbox=sandbox)
         self.sandboxes = FakeSandboxes()
@@ -53,6 +57,7 @@ class Workbench:
             place=self.place,
             approval=approval,
             show=self.events.append,
+            undo=undo,
         )
         self._calls = 0
 

@@ -28,6 +28,7 @@ COMMANDS: dict[str, Entry] = {
     "redact": Entry("signoff.cli.redact:redact", "Take secrets out of what comes in on standard input."),
     "sandbox": Entry("signoff.cli.sandbox:sandbox", "Run one command in the sandbox, without policy."),
     "wrap": Entry("signoff.cli.wrap:wrap", "Supervise another agent: pass its output through, judge each tool call."),
+    "undo": Entry("signoff.cli.undo:undo", "Put back what a call or a run changed."),
     "version": Entry("signoff.cli.version:version", "Show what is installed: version, commit, Python, platform."),
 }
 

@@ -35,6 +35,8 @@ from signoff.sandbox.session import Attach
 from signoff.sandbox.sessions import Sessions
 from signoff.tools.registry import Registry
 from signoff.tools.tool import Place, Tool
+from signoff.tools.undo import UndoCall
+from signoff.undo.snapshot import Undo
 
 
 class Run:
@@ -69,10 +71,11 @@ def opened(
     context = msgspec.structs.replace(context, sandbox_available=guarded)
     rules = RuleBook(Places(dict(os.environ), loaded.project, wiring.project_name(loaded)), warn=output.warn)
     profile = resolve(settings.sandbox, str(workspace))
-    registry = Registry()
-    for tool in tools:
-        registry.add(tool)
     ledger = wiring.open_ledger(loaded, command, policy_sha256=rules.sha256)
+    undo = Undo(str(locations.undo(os.environ)), str(workspace), ledger.run_id)
+    registry = Registry()
+    for tool in (UndoCall(undo), *tools):
+        registry.add(tool)
     run: Run | None = None
     try:
         doors: list[Gate] = []  # the proxy asks the gate, and the gate needs the sandboxes that the proxy serves
@@ -88,6 +91,7 @@ def opened(
                 approval=settings.approval,
                 limit_s=settings.policy.decision_timeout_ms / 1_000,
                 show=show,
+                undo=undo,
             )
             doors.append(gate)
             run = Run(gate, ledger, locations.runs(os.environ) / f"{ledger.run_id}.jsonl")

@@ -138,6 +138,19 @@ def make_directory(root: Root, path: str) -> None:
         pass
 
 
+def make_link(root: Root, path: str, target: str) -> None:
+    """Make a symbolic link. Where it points is not looked at: whoever follows it does that."""
+    with _place(root, path) as (directory, name):
+        os.symlink(target, name, dir_fd=directory)
+
+
+def link_target(root: Root, path: str) -> str | None:
+    """Where a link points; None: it is no link."""
+    with _place(root, path) as (directory, name):
+        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        return os.readlink(name, dir_fd=directory) if stat.S_ISLNK(found.st_mode) else None
+
+
 def rename(root: Root, source: str, destination: str) -> None:
     """Move a name, replacing a file of the new name; links are moved, not followed."""
     with _place(root, source) as (old, old_name), _place(root, destination) as (new, new_name):

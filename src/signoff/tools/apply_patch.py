@@ -11,8 +11,8 @@ from signoff.domain.errors import InvalidArguments, SignoffError
 from signoff.domain.intent import Action, Aspect, FileDelete, FileRead, FileWrite, Intent, Permission
 from signoff.domain.review import AddFile, DeleteFile, FileChange, UpdateFile
 from signoff.domain.settings import ApprovalPolicy
+from signoff.files.ground import Ground, shown, spelled
 from signoff.tools.edits import Edit, carry_out, change_shown, diff, planned
-from signoff.tools.ground import Ground, shown, spelled
 from signoff.tools.patch_format import Add, Change, Chunk, Delete, Update
 from signoff.tools.patch_unified import parse_patch
 from signoff.tools.tool import Attempt, Done, Place, Tool
@@ -63,7 +63,7 @@ class ApplyPatch(Tool[PatchArguments]):
         if not changes:
             raise InvalidArguments("the patch changes no file")
         if arguments.dry_run:
-            reads = (FileRead(spelled(change.path, place)) for change in changes)
+            reads = (FileRead(spelled(change.path, place.workspace)) for change in changes)
             return Intent(self.name, Action.READ, tuple(reads))
         return Intent(self.name, Action.WRITE, tuple(touched(changes, place)))
 
@@ -80,7 +80,7 @@ class ApplyPatch(Tool[PatchArguments]):
 
     async def run(self, arguments: PatchArguments, attempt: Attempt) -> Done:
         changes, place = parse_patch(arguments.patch_text), attempt.place
-        with Ground(place) as ground:
+        with Ground(place.workspace) as ground:
             edits = planned(changes, ground, place)
             if not arguments.dry_run:
                 carry_out(edits, ground)
@@ -91,7 +91,7 @@ def touched(changes: tuple[Change, ...], place: Place) -> list[Aspect]:
     """An update reads what it changes: an error shows the lines it found instead."""
     aspects: list[Aspect] = []
     for change in changes:
-        path = spelled(change.path, place)
+        path = spelled(change.path, place.workspace)
         match change:
             case Add():
                 aspects.append(FileWrite(path))
@@ -100,18 +100,18 @@ def touched(changes: tuple[Change, ...], place: Place) -> list[Aspect]:
             case Update(move_to=None):
                 aspects += [FileRead(path), FileWrite(path)]
             case Update(move_to=str(target)):
-                aspects += [FileRead(path), FileWrite(spelled(target, place)), FileWrite(path)]
+                aspects += [FileRead(path), FileWrite(spelled(target, place.workspace)), FileWrite(path)]
     return aspects
 
 
 def patch_subject(changes: tuple[Change, ...], place: Place) -> PatchSubject:
     """What the person sees: the true differences if the patch fits, else the patch as it is."""
     try:
-        with Ground(place) as ground:
+        with Ground(place.workspace) as ground:
             edits = planned(changes, ground, place)
     except SignoffError:
-        return PatchSubject({spelled(change.path, place): _as_written(change, place) for change in changes})
-    return PatchSubject({edit.path: change_shown(edit, shown(edit.path, place)) for edit in edits})
+        return PatchSubject({spelled(change.path, place.workspace): _as_written(change, place) for change in changes})
+    return PatchSubject({edit.path: change_shown(edit, shown(edit.path, place.workspace)) for edit in edits})
 
 
 def _as_written(change: Change, place: Place) -> FileChange:
@@ -121,7 +121,7 @@ def _as_written(change: Change, place: Place) -> FileChange:
         case Delete(chunks=chunks):
             return DeleteFile(_lines(chunks))
         case Update(chunks=chunks, move_to=target):
-            return UpdateFile(_lines(chunks), None if target is None else spelled(target, place))
+            return UpdateFile(_lines(chunks), None if target is None else spelled(target, place.workspace))
 
 
 def _lines(chunks: tuple[Chunk, ...]) -> str:
@@ -130,7 +130,7 @@ def _lines(chunks: tuple[Chunk, ...]) -> str:
 
 def done(edits: list[Edit], place: Place, *, dry_run: bool = False) -> Done:
     """The same result for every tool that edits files."""
-    names = {edit.path: shown(edit.path, place) for edit in edits}
+    names = {edit.path: shown(edit.path, place.workspace) for edit in edits}
     differences = "".join(diff(edit, names[edit.path]) for edit in edits)
     differences = differences.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     result = PatchResult(

@@ -7,8 +7,8 @@ import msgspec
 
 from signoff.domain.errors import FileRefused, NotFound, SignoffError, ToolConflict
 from signoff.domain.review import AddFile, DeleteFile, FileChange, UpdateFile
+from signoff.files.ground import Ground, shown, spelled
 from signoff.policy.rules.sensitive import is_credential
-from signoff.tools.ground import Ground, shown, spelled
 from signoff.tools.patch_apply import updated
 from signoff.tools.patch_format import Add, Change, Delete, Update
 from signoff.tools.tool import Place
@@ -39,7 +39,7 @@ def planned(changes: tuple[Change, ...], ground: Ground, place: Place) -> list[E
     """What each change comes to, with nothing written yet. Raises where one of them does not fit the files."""
     edits: list[Edit] = []
     for change in changes:
-        path = spelled(change.path, place)
+        path = spelled(change.path, place.workspace)
         if ground.is_directory(path):
             raise FileRefused(f"{change.path} is a directory")
         before = ground.content(path)
@@ -68,7 +68,7 @@ def _update(change: Update, path: str, before: bytes | None, ground: Ground, pla
         after = _bytes(updated(change.path, text(before), change.chunks, show=_may_show(path, place)))
     if change.move_to is None:
         return [Edit(path, before, after)]
-    target = spelled(change.move_to, place)
+    target = spelled(change.move_to, place.workspace)
     if ground.is_directory(target):
         raise FileRefused(f"{change.move_to} is a directory")
     there = ground.content(target)
@@ -88,7 +88,7 @@ def _refuse_overlap(edits: list[Edit], place: Place) -> None:
     seen: set[str] = set()
     for edit in edits:
         if edit.path in seen:
-            raise ToolConflict(f"more than one change names {shown(edit.path, place)}")
+            raise ToolConflict(f"more than one change names {shown(edit.path, place.workspace)}")
         seen.add(edit.path)
 
 

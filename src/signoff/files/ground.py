@@ -12,10 +12,9 @@ from typing import Self
 from signoff.domain.errors import InvalidArguments, NotFound
 from signoff.files import beneath
 from signoff.files.beneath import Root
-from signoff.tools.tool import Place
 
 
-def spelled(path: str, place: Place) -> str:
+def spelled(path: str, workspace: str) -> str:
     """The absolute path, without `.` and `..`. The same spelling is judged and used."""
     if not path:
         raise InvalidArguments("the path is empty")
@@ -26,20 +25,22 @@ def spelled(path: str, place: Place) -> str:
         raise InvalidArguments(f"the path {path!r} contains {unprintable!r}")
     if path == "~" or path.startswith("~/"):
         raise InvalidArguments(f"{path!r}: write the path out, relative to the workspace")
-    return os.path.normpath(os.path.join(place.workspace, path))
+    return os.path.normpath(os.path.join(workspace, path))
 
 
-def shown(path: str, place: Place) -> str:
+def shown(path: str, workspace: str) -> str:
     """How the path is said: relative where it lies in the workspace."""
-    inside = path == place.workspace or path.startswith(place.workspace.rstrip("/") + "/")
-    return os.path.relpath(path, place.workspace) if inside else path
+    if path == workspace:
+        return "."
+    inside = workspace.rstrip("/") + "/"
+    return path.removeprefix(inside)
 
 
 class Ground:
     """The open directories of one call."""
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    def __init__(self, workspace: str) -> None:
+        self._path = workspace
         self._closing = contextlib.ExitStack()
         self._workspace: Root | None = None
         self._elsewhere: Root | None = None
@@ -52,9 +53,9 @@ class Ground:
 
     def at(self, path: str) -> tuple[Root, str]:
         """The directory to act in and the path below it, for an absolute path from `spelled`."""
-        name = shown(path, self._place)
+        name = shown(path, self._path)
         if not os.path.isabs(name):
-            self._workspace = self._workspace or self._closing.enter_context(Root(self._place.workspace))
+            self._workspace = self._workspace or self._closing.enter_context(Root(self._path))
             return self._workspace, name
         self._elsewhere = self._elsewhere or self._closing.enter_context(Root("/", follow=False))
         return self._elsewhere, name.lstrip("/") or "."
@@ -94,10 +95,15 @@ class Ground:
         root, name = self.at(path)
         return beneath.status(root, name).st_mode & 0o777
 
+    def set_mode(self, path: str, mode: int) -> None:
+        root, name = self.at(path)
+        with root.opened(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW) as descriptor:
+            os.fchmod(descriptor, mode)
+
     def _missing_above(self, path: str) -> tuple[str, ...]:
         missing: list[str] = []
         above = os.path.dirname(path)
-        while above not in ("/", self._place.workspace):
+        while above not in ("/", self._path):
             root, name = self.at(above)
             try:
                 beneath.status(root, name)

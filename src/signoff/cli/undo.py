@@ -1,0 +1,103 @@
+"""signoff undo: take back what calls changed."""
+
+import datetime
+import difflib
+import os
+import uuid
+from pathlib import Path
+
+import click
+import msgspec
+
+from signoff.cli.output import Output, json_option
+from signoff.config import locations
+from signoff.domain.errors import UsageError
+from signoff.domain.visible import visible
+from signoff.undo.objects import Objects
+from signoff.undo.restore import Step, chosen, history, restore, steps
+from signoff.undo.snapshot import Snapshot
+from signoff.undo.states import Kind, State
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """One row of --list."""
+
+    run_id: str
+    call_id: str
+    tool: str
+    at: str
+    files: tuple[str, ...]
+    complete: bool
+
+
+@click.command()
+@click.option("--list", "listing", is_flag=True, help="Show the calls that changed something, the latest first.")
+@click.option("--diff", "differing", is_flag=True, help="Show what would change, and change nothing.")
+@click.option("--force", is_flag=True, help="Put back even what was changed since by somebody else.")
+@json_option
+@click.argument("name", metavar="[RUN|CALL]", required=False)
+@click.pass_obj
+def undo(output: Output, name: str | None, listing: bool, differing: bool, force: bool, as_json: bool) -> None:
+    """Put back what a call, or a whole run, changed in the current directory; without a name, the last call.
+
+    What somebody else changed since is never overwritten unless --force says so, and then nothing at all is touched. An
+    undo can be undone.
+
+    \b
+    Examples:
+      signoff undo --list
+      signoff undo --diff
+      signoff undo call-3f9a41c2
+      signoff undo 0198f3c2 --force
+    """
+    if listing and differing:
+        raise UsageError("--list and --diff do not go together")
+    directory, workspace = str(locations.undo(os.environ)), str(Path.cwd().resolve())
+    snapshots = history(directory, workspace)
+    if listing:
+        _list(output, snapshots, as_json)
+        return
+    found = chosen(snapshots, name)
+    if differing:
+        _differences(output, steps(found), Objects(os.path.join(directory, "objects")))
+        return
+    by = f"undo-{uuid.uuid4().hex[:8]}"
+    restored = restore(directory, workspace, found, force=force, by=by)
+    if as_json:
+        output.json({"call_id": by, "restored": restored})
+        return
+    for path in restored:
+        output.text(visible(path))
+    output.say(f"{len(restored)} files put back; take that back with: signoff undo {by}")
+
+
+def _list(output: Output, snapshots: list[Snapshot], as_json: bool) -> None:
+    rows = [_row(snapshot) for snapshot in reversed(snapshots)]
+    if as_json:
+        output.json({"calls": rows})
+        return
+    if not rows:
+        output.say("There is nothing to undo here.")
+    for row in rows:
+        more = f" and {len(row.files) - 3} more" if len(row.files) > 3 else ""
+        names = visible(", ".join(row.files[:3])) + more + ("" if row.complete else " (not everything was saved)")
+        output.text(f"{row.at}  {row.call_id:18}  {row.tool:18}  {names}")
+
+
+def _row(snapshot: Snapshot) -> Listed:
+    at = datetime.datetime.fromtimestamp(snapshot.at_ms / 1_000, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    files = tuple(entry.path for entry in snapshot.entries if entry.before.kind is not Kind.DIRECTORY)
+    return Listed(snapshot.run_id, snapshot.call_id, snapshot.tool, at, files, snapshot.complete)
+
+
+def _differences(output: Output, planned: list[Step], objects: Objects) -> None:
+    for step in planned:
+        now, then = _lines(step.expected, objects), _lines(step.restored, objects)
+        for line in difflib.unified_diff(now, then, f"a/{step.path}", f"b/{step.path}", lineterm=""):
+            output.text(visible(line))
+
+
+def _lines(state: State | None, objects: Objects) -> list[str]:
+    if state is None or state.kind is not Kind.FILE:
+        return [f"-> {state.content}"] if state is not None and state.kind is Kind.LINK else []
+    return objects.content(state.content).decode("utf-8", "backslashreplace").splitlines()

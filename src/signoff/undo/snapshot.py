@@ -1,0 +1,153 @@
+"""Save what a call may touch, before it runs; note what it left, when it has.
+
+A call that names its files costs what those files cost. A command that may write anywhere has the whole workspace looked
+at, less what the project ignores: files that did not change since the last look are not read again.
+"""
+
+import contextlib
+import hashlib
+import os
+import time
+from collections.abc import Iterable
+
+import msgspec
+
+from signoff.domain.errors import FileRefused
+from signoff.files import atomic
+from signoff.files.ground import Ground, shown
+from signoff.files.ignore import ALWAYS, MADE_BY_TOOLS, walk
+from signoff.undo.objects import Objects
+from signoff.undo.states import ABSENT, Kind, Observer, Seen, State
+
+MOST_FILES = 20_000  # of a workspace; what lies beyond is not saved before a command, and the record says so
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """`after` None: the call was cut short, and what it left is not known."""
+
+    path: str  # relative to the workspace, or absolute outside of it
+    before: State
+    after: State | None = None
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """What one call changed."""
+
+    run_id: str
+    call_id: str
+    tool: str
+    workspace: str
+    at_ms: int
+    entries: tuple[Entry, ...]
+    complete: bool = True  # False: the workspace was too large to save all of it
+
+
+class Undo:
+    """For one run. `directory` is ours alone and masked in every sandbox."""
+
+    def __init__(self, directory: str, workspace: str, run_id: str) -> None:
+        self.directory, self.run_id, self._workspace = directory, run_id, workspace
+        self._objects = Objects(os.path.join(directory, "objects"))
+        self._seen: dict[str, Seen] | None = None
+
+    def before(self, call_id: str, tool: str, paths: Iterable[str] | None) -> "Pending":
+        """Save these paths (absolute), or the whole workspace. What cannot be saved at all is refused."""
+        began = time.time_ns()
+        if paths is None:
+            states, complete = self._tree()
+            self._remember()
+        else:
+            states, complete = self._named(paths), True
+        entries = tuple(Entry(path, state) for path, state in states.items())
+        snapshot = Snapshot(self.run_id, call_id, tool, self._workspace, began // 1_000_000, entries, complete)
+        place = os.path.join(self.directory, "calls", self.run_id, f"{began:020d}.json")
+        _write(place, snapshot)
+        return Pending(self, snapshot, place, whole=paths is None)
+
+    def now(self, snapshot: Snapshot, *, whole: bool) -> dict[str, State]:
+        if whole:
+            return self._tree()[0]
+        return self._named(os.path.join(self._workspace, entry.path) for entry in snapshot.entries)
+
+    def _named(self, paths: Iterable[str]) -> dict[str, State]:
+        with Ground(self._workspace) as ground:
+            observer = Observer(ground, self._objects, self._known())
+            wanted = {above: None for path in paths for above in (*_new_above(path, self._workspace), path)}
+            return {shown(path, self._workspace): observer.state(path) for path in wanted}
+
+    def _tree(self) -> tuple[dict[str, State], bool]:
+        states: dict[str, State] = {}
+        leave_out = ALWAYS | MADE_BY_TOOLS
+        with Ground(self._workspace) as ground:
+            observer = Observer(ground, self._objects, self._known())
+            for path, entry in walk(self._workspace, leave_out=leave_out):
+                if len(states) >= MOST_FILES:
+                    return states, False
+                full = f"{self._workspace}/{path}"
+                with contextlib.suppress(FileNotFoundError):
+                    if entry.is_symlink():
+                        states[path] = State(Kind.LINK, os.readlink(full))
+                    else:
+                        states[path] = observer.of_entry(full, entry.stat(follow_symlinks=False))
+        return states, True
+
+    def _known(self) -> dict[str, Seen]:
+        """From earlier runs: a file that is the same as then is saved already."""
+        if self._seen is None:
+            self._seen = {}
+            with contextlib.suppress(OSError, msgspec.DecodeError), open(self._index, "rb") as file:
+                self._seen = msgspec.msgpack.decode(file.read(), type=dict[str, Seen])
+        return self._seen
+
+    def _remember(self) -> None:
+        os.makedirs(os.path.dirname(self._index), mode=0o700, exist_ok=True)
+        atomic.write(self._index, msgspec.msgpack.encode(self._known()), mode=0o600)
+
+    @property
+    def _index(self) -> str:
+        name = hashlib.sha256(os.fsencode(self._workspace)).hexdigest()[:32]
+        return os.path.join(self.directory, "index", name)
+
+
+class Pending:
+    """A call that is under way."""
+
+    def __init__(self, undo: Undo, snapshot: Snapshot, place: str, *, whole: bool) -> None:
+        self._undo, self._snapshot, self._place, self._whole = undo, snapshot, place, whole
+
+    def after(self) -> tuple[str, ...]:
+        """Note what the call left, and say which paths it changed."""
+        before = {entry.path: entry.before for entry in self._snapshot.entries}
+        now = self._undo.now(self._snapshot, whole=self._whole)
+        entries = tuple(
+            Entry(path, before.get(path, ABSENT), now.get(path, ABSENT))
+            for path in sorted(before.keys() | now.keys())
+            if before.get(path, ABSENT) != now.get(path, ABSENT)
+        )
+        if entries:
+            _write(self._place, msgspec.structs.replace(self._snapshot, entries=entries))
+        else:
+            os.unlink(self._place)
+        return tuple(entry.path for entry in entries if Kind.DIRECTORY not in (entry.before.kind, _kind(entry)))
+
+
+def _kind(entry: Entry) -> Kind:
+    return entry.after.kind if entry.after is not None else Kind.ABSENT
+
+
+def _new_above(path: str, workspace: str) -> list[str]:
+    """The directories that would have to be made for this path, the outermost first."""
+    missing: list[str] = []
+    above = os.path.dirname(path)
+    while above not in ("/", workspace) and not os.path.lexists(above):
+        missing.insert(0, above)
+        above = os.path.dirname(above)
+    return missing
+
+
+def _write(place: str, snapshot: Snapshot) -> None:
+    try:
+        os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
+        atomic.write(place, msgspec.json.encode(snapshot), mode=0o600)
+    except OSError as error:
+        raise FileRefused(f"cannot save what is needed to undo this: {error.strerror}") from error
