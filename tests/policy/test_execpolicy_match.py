@@ -103,9 +103,18 @@ UNKNOWN = [
     (("git", None), True),
     (("/usr/bin/git", None), True),
     (("git", "log", None), False),
+    (("git", "-C", ".", None), True),
+    (("git", "-C", None, None), True),
+    (("git", None, "push"), True),
     (("ls", None), False),
     (("npm", None), False),
 ]
+
+
+def test_an_unknown_value_of_an_option_hides_no_subcommand() -> None:
+    index = PrefixIndex.of([rule(Decision.DENY, "git", "push")])
+    assert index.judge(("git", "-C", None, "push")).found
+    assert index.judge(("git", None, "push")).found
 
 
 @pytest.mark.parametrize(("words", "may"), UNKNOWN)

@@ -107,8 +107,10 @@ class PrefixIndex:
                 if listed or one.rule.decision > Decision.ALLOW:
                     found.append(one._replace(resolved_program=head))
         may_match = self._unknown(head, words) or (self._unknown(name, words) if name != head else None)
-        if len(words) > 2 and (words[1] or "").startswith("-"):
-            found += [one for one in self._past_options(name, words) if one.rule not in [other.rule for other in found]]
+        if len(words) > 2 and _may_be_option(words[1]):
+            behind, unknown = self._past_options(name, words)
+            found += [one for one in behind if one.rule not in [other.rule for other in found]]
+            may_match = may_match or unknown
         return Lookup(tuple(found), may_match)
 
     def _walk(self, words: Sequence[str | None]) -> list[Found]:
@@ -139,21 +141,25 @@ class PrefixIndex:
             node = node.children.get(word)
         return None
 
-    def _past_options(self, name: str, words: Sequence[str | None]) -> list[Found]:
+    def _past_options(self, name: str, words: Sequence[str | None]) -> tuple[list[Found], PrefixRule | None]:
         """Restrictive rules for the same command without the options before its subcommand, each option with or
-        without a value of its own."""
+        without a value of its own; and one that an unknown word there could complete."""
         node = self._root.children.get(name)
         if node is None or node.strictest == Decision.ALLOW:
-            return []
+            return [], None
         found: list[Found] = []
+        unknown: PrefixRule | None = None
         for position in range(2, len(words)):
-            word, before = words[position], words[position - 1] or ""
-            if word is None or not (before.startswith("-") or (words[position - 2] or "").startswith("-")):
-                break
-            if not word.startswith("-"):
-                restrictive = [one for one in self._walk((name, *words[position:])) if one.rule.decision > 0]
-                found += [one for one in restrictive if len(one.prefix) > 1]
-        return found
+            if not (_may_be_option(words[position - 1]) or _may_be_option(words[position - 2])):
+                break  # the word before is neither an option nor the value of one, so it is the subcommand
+            behind = (name, *words[position:])
+            unknown = unknown or self._unknown(name, behind)
+            found += [one for one in self._walk(behind) if one.rule.decision > Decision.ALLOW and len(one.prefix) > 1]
+        return found, unknown
+
+
+def _may_be_option(word: str | None) -> bool:
+    return word is None or word.startswith("-")
 
 
 def _insert(node: _Node, entry: _Entry, depth: int, budget: int, owned: set[int]) -> None:
