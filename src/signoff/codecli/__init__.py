@@ -10,6 +10,7 @@
 A denied, expired, timed-out or aborted call reports its own failed result; nothing else has to be done.
 """
 
-from signoff.codecli.client import Aborted, Call, Client
+from signoff.codecli.client import Call, Client
+from signoff.domain.errors import Aborted
 
 __all__ = ["Aborted", "Call", "Client"]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from signoff.domain.errors import ParseError, SignoffError
+from signoff.domain.errors import Aborted, ParseError
 from signoff.wire import control, tool_events
 from signoff.wire.control import PolicyAbort, PolicyDecision, PolicyPing
 from signoff.wire.tool_events import PolicyAck, ToolEvent, ToolProgress, ToolRequest, ToolResult
@@ -19,12 +19,6 @@ from signoff.wire.tool_events import PolicyAck, ToolEvent, ToolProgress, ToolReq
 EVENT_FD = "SIGNOFF_EVENT_FD"
 TIMEOUT_MS = 300_000
 GREETING = 2.0  # seconds a first request waits for the supervisor's ping
-
-
-class Aborted(SignoffError):
-    """The supervisor ended the session."""
-
-    code = "review.aborted"
 
 
 class Call:
