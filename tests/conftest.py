@@ -2,9 +2,13 @@
 
 import os
 import pathlib
+import signal
 from collections.abc import Callable
 
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background: what we start must still hear Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 GOLDEN = pathlib.Path(__file__).parent / "golden"
 SHARED_CASES = pathlib.Path(__file__).parents[2] / "shared" / "cases"
