@@ -100,6 +100,32 @@ def test_an_allowed_request_is_answered_recorded_and_completed(tmp_path: pathlib
     assert kinds == [records.Genesis, records.Request, records.Decision, records.Result, records.Close]
 
 
+def test_a_path_that_no_system_call_takes_is_refused_and_the_next_request_is_heard(tmp_path: pathlib.Path) -> None:
+    bench = Bench(tmp_path)
+    request = ToolRequest(1, 1, "t-0", "fs.write", "write", {"path": "a\0b"}, "", True)
+    bench.arbiter.hear(bench.child, Heard("stdout", [request]))
+    assert bench.child.answer().decision == "deny"
+    bench.ask("ls")
+    assert bench.child.answer().decision == "allow"
+
+
+class Stumbling(dict[str, Any]):
+    """A mapping of tools that fails when it is looked at, as a defect of ours would."""
+
+    def get(self, *_: Any) -> Any:
+        raise RuntimeError("no judgement")
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def test_a_request_that_cannot_be_judged_is_refused(tmp_path: pathlib.Path) -> None:
+    bench = Bench(tmp_path, mapping=Stumbling())
+    bench.ask("ls")
+    assert bench.child.answer().decision == "deny"
+    assert bench.arbiter.tally.denied == 1
+
+
 @requirement("MEM-114", "MEM-059")
 def test_a_denied_request_gets_the_rule_and_the_reason(tmp_path: pathlib.Path) -> None:
     bench = Bench(tmp_path, FORBID)

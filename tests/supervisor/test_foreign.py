@@ -8,6 +8,8 @@ import pytest
 from signoff.domain.intent import Action, Command, FileDelete, FileRead, FileWrite, Host, Opaque
 from signoff.supervisor.foreign import Kind, foreign_intent
 
+UNKNOWN = Opaque("unheard.of", "an unknown tool that runs something")
+
 CASES: list[tuple[str, str, Any, list[object]]] = [
     ("fs.read", "read", {"path": "a.txt"}, [FileRead("/ws/a.txt")]),
     ("Read", "read", {"file_path": "/etc/passwd"}, [FileRead("/etc/passwd")]),
@@ -17,8 +19,22 @@ CASES: list[tuple[str, str, Any, list[object]]] = [
     ("net.http", "net", {"url": "https://example.org:8443/a?b"}, [Host("example.org", 8443, "https")]),
     ("net.http", "net", {"url": "http://[::"}, [Opaque("http://[::", "an address without a host")]),
     ("unheard.of", "read", {"path": "a"}, [FileRead("/ws/a")]),
-    ("unheard.of", "exec", {"path": "a"}, [FileWrite("/ws/a")]),
-    ("unheard.of", "exec", {"edits": [{"path": "a"}, {"path": "b"}]}, [FileWrite("/ws/a"), FileWrite("/ws/b")]),
+    ("unheard.of", "write", {"path": "a"}, [FileWrite("/ws/a")]),
+    ("unheard.of", "exec", {"path": "a"}, [FileWrite("/ws/a"), UNKNOWN]),
+    ("unheard.of", "write", {"edits": [{"path": "a"}, {"path": "b"}]}, [FileWrite("/ws/a"), FileWrite("/ws/b")]),
+    ("fs.read", "write", {"path": "a"}, [FileWrite("/ws/a")]),
+    ("copy", "write", {"path": "a", "dst": "/etc/x"}, [FileWrite("/ws/a"), FileWrite("/etc/x")]),
+    ("copy", "write", {"path": "a", "where": "../../x"}, [FileWrite("/ws/a"), FileWrite("/x")]),
+    ("copy", "write", {"newPath": "a", "absolute_path": "~/b"}, [FileWrite("/ws/a"), FileWrite("/home/u/b")]),
+    ("fs.write", "write", {"path": "a", "content": "/etc/x"}, [FileWrite("/ws/a")]),
+    ("fs.write", "write", {"path": "a\0b"}, [Opaque("a\0b", "a path that no system call takes")]),
+    ("fs.read", "read", {"path": "\ud800"}, [Opaque("\ud800", "a path that no system call takes")]),
+    (
+        "apply_patch",
+        "write",
+        {"patch": "*** Begin Patch\n*** Add File: a\0b\n+x\n*** End Patch"},
+        [Opaque("a\0b", "a path that no system call takes")],
+    ),
     ("unheard.of", "exec", {"n": 1}, []),
     (
         "apply_patch",
@@ -44,6 +60,8 @@ def test_arguments_become_aspects(tool: str, action: str, args: Any, aspects: li
         ("exec", {"argv": ["bash", "-lc", "rm -rf build"]}),
         ("exec", {"cmd": ["rm", "-rf", "build"]}),
         ("shell", "rm -rf build"),
+        ("shell", {"command": "rm", "args": ["-rf", "build"]}),
+        ("shell", {"command": "bash", "args": ["-c", "rm -rf build"]}),
         ("unheard.of", {"deep": {"command": "rm -rf build"}}),
     ],
 )
@@ -75,3 +93,9 @@ def test_bottomless_arguments_are_opaque() -> None:
     assert any(isinstance(aspect, Opaque) for aspect in intent.aspects)
     many = foreign_intent("t", Action.EXEC, [{"path": str(n)} for n in range(5000)], cwd="/ws", home="/h")
     assert any(isinstance(aspect, Opaque) for aspect in many.aspects)
+
+
+def test_variables_set_for_a_command_are_asked_about() -> None:
+    args = {"command": "ls", "env": {"LD_PRELOAD": "./x.so"}}
+    aspects = foreign_intent("shell", Action.EXEC, args, cwd="/ws", home="/h").aspects
+    assert any(isinstance(aspect, Opaque) for aspect in aspects)

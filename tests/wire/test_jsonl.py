@@ -84,6 +84,13 @@ def test_each_way_of_recognising_events_can_be_switched_off() -> None:
     assert [result[0] for result in (both, prefix_only, bare_only, none)] == [b"", REQUEST, PREFIX + RESULT, stream]
 
 
+@pytest.mark.parametrize("mark", [b"{", b"@"])
+def test_an_event_behind_a_line_full_of_marks_is_found(mark: bytes) -> None:
+    noise = b"x" + mark * 1_000 + b"\n"
+    output, events, _ = run([noise + REQUEST + noise + PREFIX + RESULT])
+    assert (output, len(events)) == (noise + noise, 2)
+
+
 def test_a_prompt_goes_out_at_once_and_only_a_possible_event_is_held() -> None:
     for tail, held in [
         (b"continue? [y/N] ", 0),

@@ -150,7 +150,13 @@ class Arbiter:
             self.tally.duplicates += 1
             self._note("tool.request.duplicate", "debug", {"tool": request.tool}, request.id)
         else:
-            self._judge(channel, request)
+            try:
+                self._judge(channel, request)
+            except (
+                Exception
+            ) as error:  # the thread that reads the agent must outlive any request: no answer is no answer
+                self._note("tool.request.unjudged", "error", {"error": repr(error)[:200]}, request.id)
+                self._refuse(channel, request, "the request could not be judged", Step.DENY)
 
     def _judge(self, channel: Channel, request: ToolRequest) -> None:
         self.tally.requests += 1

@@ -41,15 +41,38 @@ TOOLS: dict[str, Kind] = {
 }  # fmt: skip
 
 COMMAND_KEYS = frozenset({"command", "cmd", "script", "argv", "shell_command"})
-PATH_KEYS = frozenset({
-    "path", "paths", "file", "files", "file_path", "filepath", "filename", "target_file", "directory", "target_directory",
-    "source", "destination", "old_path", "new_path", "notebook_path",
-})  # fmt: skip
+ENVIRONMENT_KEYS = ("env", "environment")
+ARGUMENT_KEYS = ("args", "arguments", "parameters", "params")
+PATH_KEYS = frozenset({"source", "src", "destination", "dest", "dst"})
+_PATH_ENDINGS = ("path", "paths", "file", "files", "filename", "dir", "directory", "folder")
+TEXT_KEYS = frozenset(
+    [
+        "content",
+        "contents",
+        "text",
+        "message",
+        "title",
+        "description",
+        "prompt",
+        "query",
+        "pattern",
+        "regex",
+        "oldstring",
+        "newstring",
+        "oldstr",
+        "newstr",
+        "thought",
+    ]
+)
+"""Arguments that are written or searched for, so that a path in them is touched by nobody."""
 URL_KEYS = frozenset({"url", "urls", "uri", "endpoint", "host", "hostname"})
 PATCH_KEYS = frozenset({"patch", "patch_text", "diff"})
 CWD_KEYS = ("cwd", "workdir", "working_directory")
+_DIRECTORIES = frozenset(key.replace("_", "") for key in CWD_KEYS)
 MOST_VALUES = 1_000
 DEEPEST = 4
+_LONGEST_PATH = 4_096
+_NOT_WRITING = frozenset(Action) - {Action.WRITE}
 
 _PATCH_MARKS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ", "+++ b/", "+++ ", "--- a/")
 
@@ -65,6 +88,9 @@ def foreign_intent(
     aspects = tuple(dict.fromkeys(reader.read(args)))
     if kind is Kind.COMMAND and reader.argv is None:
         aspects += (Opaque(str(args)[:200], f"no command found in the arguments of {tool}"),)
+    elif kind is None and action is Action.EXEC and aspects and reader.argv is None:
+        # the files it names say nothing about what it runs
+        aspects += (Opaque(tool[:200], "an unknown tool that runs something"),)
     return Intent(tool, action, aspects, Escalation.USE_DEFAULT, argv=reader.argv)
 
 
@@ -95,17 +121,33 @@ class _Reader:
             yield from self._value(key.lower(), item)
             if key.lower() not in COMMAND_KEYS:
                 yield from self._walk(item, depth - 1)
+        if isinstance(value, dict):
+            yield from self._beside_a_command(value)
+
+    def _beside_a_command(self, args: dict[str, Any]) -> Iterator[Aspect]:
+        """A program and its words given apart are one command; variables set for it may turn it into another."""
+        lowered = {key.lower(): item for key, item in args.items()}
+        program = next((lowered[key] for key in COMMAND_KEYS if isinstance(lowered.get(key), str)), None)
+        if program is None:
+            return
+        for words in (lowered[key] for key in ARGUMENT_KEYS if isinstance(lowered.get(key), list)):
+            yield from self._command([program, *words])
+        variables = next((lowered[key] for key in ENVIRONMENT_KEYS if lowered.get(key)), None)
+        if variables is not None:
+            yield Opaque(str(variables)[:200], "variables set for the command may change what it runs")
 
     def _value(self, key: str, value: Any) -> Iterator[Aspect]:
         if key in COMMAND_KEYS:
             yield from self._command(value)
         elif key in PATCH_KEYS and isinstance(value, str):
             for path in _patched(value):
-                yield FileWrite(self._absolute(path))
-        elif key in PATH_KEYS | URL_KEYS:
+                yield self._touched(path, FileWrite)
+        else:
             for text in value if isinstance(value, list) else [value]:
-                if isinstance(text, str):
-                    yield self._host(text) if key in URL_KEYS or "://" in text else self._path(text)
+                if isinstance(text, str) and key in URL_KEYS:
+                    yield self._host(text)
+                elif isinstance(text, str) and _names_a_path(key, text):
+                    yield self._host(text) if "://" in text else self._path(text)
 
     def _command(self, value: Any) -> Iterator[Aspect]:
         words = tuple(value) if isinstance(value, list) and all(isinstance(word, str) for word in value) else None
@@ -119,17 +161,20 @@ class _Reader:
             yield Opaque(str(value)[:200], "a command that is neither text nor a list of words")
 
     def _path(self, text: str) -> Aspect:
-        path = self._absolute(text)
         if self._kind is Kind.DELETE:
-            return FileDelete(path)
-        reads = self._kind is Kind.READ or (self._kind is None and self._action is Action.READ)
-        return FileRead(path) if reads else FileWrite(path)
+            return self._touched(text, FileDelete)
+        # a reader that says it writes is believed; an unknown tool reads only if it says so
+        reads = self._action in {Kind.READ: _NOT_WRITING, None: {Action.READ}}.get(self._kind, ())
+        return self._touched(text, FileRead if reads else FileWrite)
 
-    def _absolute(self, text: str) -> str:
+    def _touched(self, text: str, use: type[FileRead | FileWrite | FileDelete]) -> Aspect:
         """Absolute and with links resolved, so that a link into another place is judged as that place."""
         if text == "~" or text.startswith("~/"):
             text = self._home + text[1:]
-        return os.path.realpath(os.path.join(self._cwd, text))
+        try:
+            return use(os.path.realpath(os.path.join(self._cwd, text)))
+        except (OSError, ValueError):
+            return Opaque(text[:200], "a path that no system call takes")
 
     def _host(self, text: str) -> Aspect:
         try:
@@ -140,6 +185,16 @@ class _Reader:
         if not host:
             return Opaque(text[:200], "an address without a host")
         return Host(host, port, parts.scheme or None)
+
+
+def _names_a_path(key: str, text: str) -> bool:
+    """By the argument's name, or because it can hardly be anything else."""
+    key = key.replace("_", "").replace("-", "")
+    if key in TEXT_KEYS or key in _DIRECTORIES:
+        return False
+    if key in PATH_KEYS or key.endswith(_PATH_ENDINGS):
+        return True
+    return len(text) <= _LONGEST_PATH and "\n" not in text and text.startswith(("/", "~/", "../"))
 
 
 def _patched(patch: str) -> Iterator[str]:

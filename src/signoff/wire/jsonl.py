@@ -15,6 +15,7 @@ MAX_LINE = 8 * 1024 * 1024
 
 _BRACE, _AT, _NEWLINE = b"{", b"@", b"\n"
 _BLANK_OR_QUOTE = b' \t\r"}'
+PATIENCE = 256  # so many marks inside lines, and the search goes for line beginnings only
 DENSE = 8  # so many events in a row, and the rest of the buffer is tried as a block
 
 
@@ -156,7 +157,12 @@ class Scanner:
     def _line_beginning(self, buffer: bytearray, mark: bytes, at: int, end: int) -> int:
         # One-byte searches run at memory speed; the test of the byte before is rare on ordinary text.
         place = buffer.find(mark, at, end)
+        tries = PATIENCE
         while place > 0 and buffer[place - 1] != 10:
+            tries -= 1
+            if not tries:  # a long line full of marks, looked at anew with every read
+                place = buffer.find(_NEWLINE + mark, place, end)
+                return place + 1 if place >= 0 else -1
             place = buffer.find(mark, place + 1, end)
         return place if place != 0 or self._line_start else self._line_beginning(buffer, mark, 1, end)
 
