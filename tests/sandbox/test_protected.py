@@ -121,6 +121,17 @@ def test_a_path_replaced_on_the_host_is_protected_again(workspace: pathlib.Path)
         assert run(session, "test -e fresh && ! mkdir .codex/x") == 0
 
 
+def test_environment_files_are_masked_deep_down_and_among_many_others(workspace: pathlib.Path) -> None:
+    places = [workspace, workspace / "packages" / "apps" / "web" / "server", workspace / "node_modules" / "one"]
+    for place in places:
+        place.mkdir(parents=True, exist_ok=True)
+        (place / ".env").write_text("TOKEN=1")
+    for number in range(5_000):
+        (workspace / f"f{number}").touch()
+    with Session(Profile(workspace=str(workspace)), os.environ) as session:
+        assert run(session, "grep -r TOKEN . ") != 0
+
+
 def test_a_masked_file_saved_anew_is_masked_again(workspace: pathlib.Path) -> None:
     (workspace / "app").mkdir()
     for path in (workspace / ".env", workspace / "app" / ".env.local"):

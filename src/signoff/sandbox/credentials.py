@@ -1,5 +1,6 @@
 """Where secrets lie on a machine: places that stay masked whatever else a profile lets a command read."""
 
+import itertools
 import os
 import pwd
 from collections.abc import Iterator
@@ -100,8 +101,8 @@ _IN_THE_SYSTEM = [
 ]
 
 _PUBLIC_ENDINGS = (".example", ".sample", ".template")
-_NOT_SEARCHED = frozenset({".git", "node_modules", ".venv", "venv", "target", "__pycache__", ".tox", "site-packages"})
-_SEARCH_DEPTH, _SEARCH_ENTRIES = 3, 4_000
+_SEARCHED_LAST = frozenset({"node_modules", ".venv", "venv", "target", "__pycache__", ".tox", "site-packages"})
+_MOST_DIRECTORIES, _MOST_OF_THE_LAST = 1_000, 200
 
 
 def stores(home: str) -> list[str]:
@@ -112,7 +113,7 @@ def stores(home: str) -> list[str]:
 
 
 def environment_files(root: str) -> list[str]:
-    """`.env` and its siblings, three directories deep; a mask stays on the file when a directory above is renamed."""
+    """`.env` and its siblings, nearest first; a mask stays on the file when a directory above is renamed."""
     return [path for path in _walk(root) if is_environment_file(os.path.basename(path))]
 
 
@@ -121,23 +122,19 @@ def is_environment_file(name: str) -> bool:
 
 
 def _walk(root: str) -> Iterator[str]:
-    level, seen = [root], 0
-    for _ in range(_SEARCH_DEPTH):
-        below: list[str] = []
-        for directory in level:
+    """Files of the nearest directories. Each is read whole: however many files are put into it, none hides another."""
+    waiting, last = [root], list[str]()
+    for directories, most in ((waiting, _MOST_DIRECTORIES), (last, _MOST_OF_THE_LAST)):
+        for directory in itertools.islice(directories, most):  # they grow while they are walked
             try:
                 entries = list(os.scandir(directory))
             except OSError:
                 continue
-            seen += len(entries)
-            if seen > _SEARCH_ENTRIES:
-                return
             for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    below += [entry.path] if entry.name not in _NOT_SEARCHED else []
-                elif entry.is_file(follow_symlinks=False):
-                    yield entry.path
-        level = below
+                if not entry.is_dir(follow_symlinks=False):
+                    yield from [entry.path] if entry.is_file(follow_symlinks=False) else []
+                elif entry.name != ".git":
+                    (last if entry.name in _SEARCHED_LAST else directories).append(entry.path)
 
 
 def closed_to_others(directory: str) -> list[str]:
