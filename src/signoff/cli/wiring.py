@@ -32,11 +32,13 @@ def project_name(loaded: Configuration) -> str:
     return loaded.settings.project_id or project_id(loaded.project)
 
 
-def open_ledger(loaded: Configuration, command: tuple[str, ...], *, policy_sha256: str = "") -> "Ledger":
-    """A fresh run with its first record. Whoever opens it closes it."""
+def open_ledger(
+    loaded: Configuration, command: tuple[str, ...], *, policy_sha256: str = "", guarded: bool = True
+) -> "Ledger":
+    """A fresh run with its first record. Whoever opens it closes it. Not `guarded`: no sandbox holds what is judged."""
     from signoff.ledger.log import Ledger
     from signoff.ledger.place import load_key, new_run_id
-    from signoff.ledger.records import Genesis
+    from signoff.ledger.records import UNGUARDED, Genesis
 
     machine = os.uname()
     genesis = Genesis(
@@ -47,7 +49,7 @@ def open_ledger(loaded: Configuration, command: tuple[str, ...], *, policy_sha25
         redact=loaded.settings.ledger.redact,
         policy_sha256=policy_sha256,
         approval=loaded.settings.approval,
-        sandbox=loaded.settings.sandbox.mode,
+        sandbox=loaded.settings.sandbox.mode if guarded else UNGUARDED,
         environment={"python": sys.version.split()[0], "platform": f"{machine.sysname} {machine.machine}"},
     )
     key = load_key(str(locations.state(os.environ)))

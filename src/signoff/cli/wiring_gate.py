@@ -71,7 +71,7 @@ def opened(
     context = msgspec.structs.replace(context, sandbox_available=guarded)
     rules = RuleBook(Places(dict(os.environ), loaded.project, wiring.project_name(loaded)), warn=output.warn)
     profile = resolve(settings.sandbox, str(workspace))
-    ledger = wiring.open_ledger(loaded, command, policy_sha256=rules.sha256)
+    ledger = wiring.open_ledger(loaded, command, policy_sha256=rules.sha256, guarded=guarded)
     undo = Undo(str(locations.undo(os.environ)), str(workspace), ledger.run_id)
     registry = Registry()
     for tool in (UndoCall(undo), *tools):

@@ -18,6 +18,7 @@ from signoff.domain.settings import Redact
 from signoff.domain.verdict import Match, Verdict
 
 FORMAT = 1
+UNGUARDED = "none"  # the `sandbox` of a run whose commands somebody else starts
 NO_HASH = "0" * 64  # what the first record follows
 
 
