@@ -10,11 +10,12 @@ import pytest
 
 from signoff.approvals.scripted import Scripted
 from signoff.domain.errors import LedgerUnwritable
-from signoff.domain.review import Abort, Approved, Denied
-from signoff.domain.settings import Audit
+from signoff.domain.review import Abort, Approved, Denied, ExecApprovalRequestEvent, ToolApprovalRequestEvent
+from signoff.domain.settings import Audit, Redact
 from signoff.domain.verdict import Decision
 from signoff.ledger import records
 from signoff.ledger.log import Disk
+from signoff.ledger.redact import Redactor
 from signoff.supervisor.arbiter import Arbiter, OnUnenforcedDeny, Stop, Terms
 from signoff.supervisor.pending import Table
 from signoff.supervisor.session import Heard, Lost, ParseFailed
@@ -144,7 +145,22 @@ def test_a_person_is_asked_and_the_answer_reaches_the_child(tmp_path: pathlib.Pa
     bench.ask("make deploy")
     assert bench.child.answer().decision == word
     asked = bench.scene.person.asked[0].event
-    assert asked.rationale == "because"  # type: ignore[union-attr]
+    assert isinstance(asked, ExecApprovalRequestEvent)
+    assert (asked.command, asked.reason) == (("bash", "-c", "make deploy"), "because")
+
+
+@requirement("MEM-066")
+def test_a_person_sees_arguments_with_secrets_masked(tmp_path: pathlib.Path) -> None:
+    bench = Bench(tmp_path, {"answers": [Denied()]})
+    bench.arbiter._redact = Redactor(Redact.BASIC, reversible=False).value
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    request = ToolRequest(1, 1, "t-1", "acme.post", "net", {"body": f"token={secret}"}, "because", True)
+    bench.arbiter.hear(bench.child, Heard("stdout", [request]))
+    bench.child.answer()
+    asked = bench.scene.person.asked[0].event
+    assert isinstance(asked, ToolApprovalRequestEvent)
+    assert (asked.tool, asked.action, asked.rationale) == ("acme.post", "net", "because")
+    assert secret not in str(asked.args)
 
 
 def test_an_abort_of_the_person_ends_the_run(tmp_path: pathlib.Path) -> None:

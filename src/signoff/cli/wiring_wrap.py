@@ -129,6 +129,7 @@ class _Supervision:
             self._terms,
             warn=self._output.warn,
             stop=watch.request,
+            redact=self._redactor.value,
             tracing=self._tracing,
         )
         with contextlib.ExitStack() as closing:

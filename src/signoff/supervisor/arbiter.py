@@ -9,16 +9,17 @@ import enum
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from signoff.approvals.case import Case
-from signoff.approvals.request import CallSubject
+from signoff.approvals.request import CallSubject, CommandSubject, Subject
 from signoff.approvals.store import key_text
 from signoff.domain.call import Failure, ToolCall
 from signoff.domain.clearance import Clearance
 from signoff.domain.errors import Aborted, ControlLost, LedgerUnwritable, Refused, ReviewTimeout
+from signoff.domain.intent import Intent
 from signoff.domain.settings import Audit
 from signoff.domain.verdict import Verdict
 from signoff.ledger.log import Ticket
@@ -100,6 +101,7 @@ class Arbiter:
         *,
         warn: Callable[[str], None],
         stop: Callable[[Stop], None],
+        redact: Callable[[Any], Any] = lambda value: value,
         tracing: Tracing | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -108,6 +110,7 @@ class Arbiter:
         self._terms = terms
         self._warn = warn
         self._stop = stop
+        self._redact = redact
         self._tracing = tracing or Tracing()
         self._clock = clock
         self._lock = threading.Lock()
@@ -203,11 +206,18 @@ class Arbiter:
             call=ToolCall(request.id, request.tool, "", args, terms.run_id, time.time_ns() // 1_000_000),
             intent=msgspec.structs.replace(intent, justification=request.rationale),
             turn_id=terms.run_id,
-            subject=CallSubject(args, request.rationale),
+            subject=self._subject(intent, args, request.rationale),
             keys=(key_text({"tool": request.tool, "action": request.action, "args": request.args, "cwd": terms.cwd}),),
             source="child",
             enforced=request.requires_policy,
         )
+
+    def _subject(self, intent: Intent, args: dict[str, Any], rationale: str | None) -> Subject:
+        """What a person is shown: the command if it is one, else the arguments; secrets masked either way."""
+        if intent.argv is None:
+            return CallSubject(self._redact(args), self._redact(rationale))
+        words = tuple(map(self._redact, intent.argv))
+        return CommandSubject(words, self._terms.cwd)
 
     def _reviewed(self, channel: Channel, request: ToolRequest, result: Clearance | BaseException) -> None:
         if isinstance(result, Clearance):
