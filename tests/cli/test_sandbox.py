@@ -47,6 +47,10 @@ def test_time_limit(workspace: pathlib.Path) -> None:
         (["--mode", "yolo"], 2, "yolo"),
         (["--require", "partial", "--mode", "danger-full-access"], 44, "without our sandbox"),
         (["--timeout-ms", "0"], 2, "timeout"),
+        (["--env", "LD_PRELOAD=/tmp/x.so"], 2, "LD_PRELOAD"),
+        (["--env", "X"], 2, "NAME=VALUE"),
+        (["--network", "limited", "--allow-host", "a:b"], 2, "HOST:PORT"),
+        (["--allow-host", "example.org"], 2, "--network limited"),
     ],
 )
 def test_bad_input_is_one_sentence(workspace: pathlib.Path, options: list[str], status: int, words: str) -> None:
@@ -54,6 +58,14 @@ def test_bad_input_is_one_sentence(workspace: pathlib.Path, options: list[str], 
     assert (ended.status, ended.out) == (status, "")
     assert words in ended.err
     assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize("mode", ["workspace-write", "danger-full-access"])
+def test_a_variable_given_by_name_reaches_the_command(workspace: pathlib.Path, mode: str) -> None:
+    given = ["--env", "X=1=2", "--env", "DEPLOY_TOKEN=t", "--env", "TMPDIR=/var/tmp"]
+    shown = ["sh", "-c", 'echo "$X $DEPLOY_TOKEN $TMPDIR ${OTHER_TOKEN-unset}"']
+    ended = signoff("sandbox", "--mode", mode, *given, "--", *shown, cwd=workspace, OTHER_TOKEN="o")
+    assert (ended.status, ended.out) == (0, "1=2 t /var/tmp unset\n")
 
 
 def test_json_golden(workspace: pathlib.Path, golden: Callable[[str, str], None]) -> None:

@@ -119,6 +119,15 @@ def test_the_floor_holds_for_an_agent_that_does_not_speak_the_protocol(
     assert not outside.exists()
 
 
+def test_variables_reach_an_agent_in_the_sandbox_and_not_what_starts_it(workspace: pathlib.Path) -> None:
+    done = wrap(workspace, "--env", "X=1", "--env", "HOME=/nowhere", "--sandbox", "workspace-write", "--", "env")
+    assert done.returncode == 0, done.stderr
+    assert {"X=1", "HOME=/nowhere", "SIGNOFF_SANDBOX=namespaces"} <= set(done.stdout.splitlines())
+    refused = wrap(workspace, "--env", "LD_PRELOAD=/x.so", "--sandbox", "workspace-write", "--", "env")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "LD_PRELOAD is not passed into the sandbox" in refused.stderr
+
+
 @requirement("MEM-066")
 def test_a_run_leaves_a_verified_ledger_and_no_secret_in_it(workspace: pathlib.Path, home: pathlib.Path) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

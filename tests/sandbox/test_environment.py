@@ -2,8 +2,9 @@
 
 import pytest
 
+from signoff.domain.errors import UsageError
 from signoff.domain.settings import Network
-from signoff.sandbox.environment import ALLOWED, DEFAULT_PATH, Setting, command_environment, inheritable
+from signoff.sandbox.environment import ALLOWED, DEFAULT_PATH, Setting, command_environment, inheritable, settable
 from tests.clauses import requirement
 
 _NAMES = """
@@ -122,3 +123,15 @@ def test_without_a_writable_temporary_directory_nothing_points_to_one() -> None:
 )
 def test_only_absolute_directories_stay_in_the_path(given: str, kept: str) -> None:
     assert command_environment({"PATH": given}, Setting("namespaces"))["PATH"] == kept
+
+
+@pytest.mark.parametrize(
+    "name", ["LD_PRELOAD", "BASH_ENV", "NODE_OPTIONS", "PYTHONSTARTUP", "GIT_SSH_COMMAND", "SIGNOFF_SANDBOX", "A B", ""]
+)
+def test_some_variables_are_not_even_set_by_name(name: str) -> None:
+    with pytest.raises(UsageError):
+        settable({"FINE": "1", name: "x"})
+
+
+def test_a_secret_given_by_name_is_passed() -> None:
+    assert settable({"API_TOKEN": "t", "PYTHONPATH": "src"}) == {"API_TOKEN": "t", "PYTHONPATH": "src"}

@@ -1,5 +1,6 @@
 """signoff sandbox: run one command in the sandbox, without policy."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -11,8 +12,9 @@ import msgspec
 
 from signoff.cli import wiring
 from signoff.cli.output import Output, json_option
-from signoff.domain.errors import UsageError
+from signoff.domain.errors import ParseError, UsageError
 from signoff.domain.settings import Network, Reads, SandboxMode
+from signoff.domain.visible import visible
 from signoff.sandbox import launch
 from signoff.sandbox.outcome import Denial, Outcome, Request, Strength
 from signoff.sandbox.profile import Profile, resolve
@@ -50,6 +52,9 @@ def _choice(kind: type[Any]) -> click.Choice[str]:
 @click.option(
     "--reads", type=_choice(Reads), help="limited (default), or all; credential stores stay hidden either way."
 )
+@click.option(
+    "--env", multiple=True, metavar="NAME=VALUE", help="Set a variable for the command, even a secret; repeatable."
+)
 @click.option("--require", type=click.Choice(["none", "partial", "full"]), help="Refuse to run with less (status 44).")
 @click.option("--timeout-ms", type=click.IntRange(min=1), help="Wall time; 300000 unless configured.")
 @json_option
@@ -66,15 +71,19 @@ def sandbox(output: Output, /, command: tuple[str, ...], as_json: bool, require:
       signoff sandbox -- make test
       signoff sandbox --mode read-only -- rg TODO
       signoff sandbox --writable ../build --timeout-ms 60000 -- cargo build
+      signoff sandbox --env CI=1 -- npm test
       signoff sandbox --network limited --allow-host pypi.org -- pip download six
       signoff sandbox --json -- sh -c 'echo x > /etc/motd'
     """
     profile = _profile(output, options)
+    if options["allow_host"] and profile.network is not Network.LIMITED:
+        raise UsageError("--allow-host opens nothing without --network limited")
     attach = _attach(options["allow_host"]) if profile.network is Network.LIMITED else None
     wanted = Strength[require.upper()] if require else None
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
-    with Session(profile, os.environ, require=wanted, attach=attach, start=launch.fork) as session:
+    given = variables(options["env"])
+    with Session(profile, os.environ, given=given, require=wanted, attach=attach, start=launch.fork) as session:
         if profile.confined and session.strength < Strength.FULL:
             output.warn(
                 f"the sandbox is only {session.strength.name.lower()} here; `signoff doctor` says what is missing"
@@ -86,6 +95,14 @@ def sandbox(output: Output, /, command: tuple[str, ...], as_json: bool, require:
     elif outcome.timed_out:
         output.say(f"signoff: stopped after {profile.limits.timeout_ms} ms")
     return outcome.status
+
+
+def variables(given: tuple[str, ...]) -> dict[str, str]:
+    """What --env was given; also for `wrap`."""
+    wrong = next((each for each in given if "=" not in each or each.startswith("=")), None)
+    if wrong is not None:
+        raise UsageError(f"--env takes NAME=VALUE, not {visible(wrong)}")
+    return dict(each.split("=", 1) for each in given)
 
 
 def _profile(output: Output, options: dict[str, Any]) -> Profile:
@@ -104,9 +121,18 @@ def _profile(output: Output, options: dict[str, Any]) -> Profile:
 
 
 def _attach(hosts: tuple[str, ...]) -> Attach:
+    from signoff.sandbox.http_request import authority
     from signoff.sandbox.limited import through_proxy
 
-    allowed = {(host, int(port) if port else None) for host, _, port in (each.partition(":") for each in hosts)}
+    def place(text: str) -> tuple[str, int | None]:
+        with contextlib.suppress(ParseError):
+            return authority(text, None)
+        try:
+            return authority(text, 443)[0], None
+        except ParseError as error:
+            raise UsageError(f"--allow-host takes HOST or HOST:PORT, not {visible(text)}") from error
+
+    allowed = {place(each) for each in hosts}
 
     def clear(host: str, port: int) -> bool:
         return (host, port) in allowed or (host, None) in allowed

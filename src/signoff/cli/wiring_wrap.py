@@ -200,7 +200,7 @@ def _spec(command: tuple[str, ...], options: Options, terms: Terms) -> Spec:
     return Spec(
         argv=command,
         cwd=terms.cwd,
-        environ={**os.environ, **options.env},
+        environ={**os.environ, **({} if options.sandbox else options.env)},  # the sandbox hands them on
         run_id=terms.run_id,
         tty=options.tty,
         modes=Modes(prefix=not options.no_prefix_events, bare=not options.no_json_events),

@@ -11,6 +11,7 @@ import msgspec
 from signoff.cli import wiring
 from signoff.cli.judging import COMMAND_LINE, approval_option
 from signoff.cli.output import Output
+from signoff.cli.sandbox import variables
 from signoff.cli.wiring_wrap import Options, wrapped
 from signoff.domain.errors import UsageError
 from signoff.domain.settings import Audit, DefaultAction, GatekeeperMode, Inject, OnAsk, Redact, SandboxMode
@@ -95,7 +96,7 @@ def wrap(output: Output, /, command: tuple[str, ...], cwd: str | None, **options
         flags["sandbox.mode"] = options["sandbox"]
     loaded = wiring.configuration(output, flags)
     own = {name: value for name, value in options.items() if name not in SETTINGS and name != "memory"}
-    chosen = msgspec.convert({**own, "env": _variables(options["env"])}, Options)
+    chosen = msgspec.convert({**own, "env": variables(options["env"])}, Options)
     return wrapped(output, loaded, _command(command, chosen), chosen)
 
 
@@ -104,13 +105,6 @@ def _enter(cwd: str) -> None:
         os.chdir(cwd)
     except OSError as error:
         raise UsageError(f"cannot run in {cwd}: {error.strerror}") from error
-
-
-def _variables(given: tuple[str, ...]) -> dict[str, str]:
-    wrong = next((each for each in given if "=" not in each or each.startswith("=")), None)
-    if wrong is not None:
-        raise UsageError(f"--env takes NAME=VALUE, not {wrong}")
-    return dict(each.split("=", 1) for each in given)
 
 
 def _command(command: tuple[str, ...], options: Options) -> tuple[str, ...]:

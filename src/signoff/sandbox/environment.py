@@ -9,7 +9,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from signoff.domain.errors import UsageError
 from signoff.domain.settings import Network
+from signoff.domain.visible import visible
 
 DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -29,6 +31,16 @@ _ALLOWED_PREFIXES = ("LC_",)
 _SECRET_WORDS = re.compile(r"TOKEN|KEY|SECRET|PASSW|PASSPHRASE|CREDENTIAL|COOKIE|_AUTH|AUTH_|_PAT$|_DSN$|_PWD$", re.I)
 
 
+# Not even when a person sets it by name: the next program started would run something else first.
+_RUN_SOMETHING = re.compile(
+    r"LD_.*|DYLD_.*|GCONV_PATH|GLIBC_TUNABLES|ENV|BASH_ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|PS4|IFS"
+    r"|PYTHONSTARTUP|PYTHONHOME|PYTHONBREAKPOINT|NODE_OPTIONS|PERL5OPT|PERL5DB|RUBYOPT|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS"
+    r"|JDK_JAVA_OPTIONS|GIT_CONFIG.*|GIT_EXEC_PATH|GIT_SSH.*|GIT_EXTERNAL_DIFF|GIT_ASKPASS|LESSOPEN|LESSCLOSE"
+)
+_OURS = re.compile(r"(SIGNOFF|CODEX)_SANDBOX.*")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
 class Setting(msgspec.Struct, frozen=True):
     """What the sandbox knows about the command's world. `backend` is None where nothing confines it."""
 
@@ -41,6 +53,17 @@ class Setting(msgspec.Struct, frozen=True):
 def inheritable(name: str) -> bool:
     """Whether a command may see this variable of ours."""
     return (name in ALLOWED or name.startswith(_ALLOWED_PREFIXES)) and not _SECRET_WORDS.search(name)
+
+
+def settable(given: Mapping[str, str]) -> dict[str, str]:
+    """Variables a person names for a command, secrets too; refused is what makes a program run another one."""
+    for name in given:
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"{visible(name)!r} is not the name of a variable")
+        if _RUN_SOMETHING.fullmatch(name) or _OURS.fullmatch(name):
+            why = "says where a command runs" if _OURS.fullmatch(name) else "makes programs run something else"
+            raise UsageError(f"{name} is not passed into the sandbox: it {why}", hint="Set it in the command itself.")
+    return dict(given)
 
 
 def command_environment(environ: Mapping[str, str], setting: Setting) -> dict[str, str]:

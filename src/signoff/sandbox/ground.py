@@ -35,12 +35,14 @@ class Ground:
         environ: Mapping[str, str],
         start: Start,
         *,
+        given: Mapping[str, str],
         require: Strength,
         only: Backend | None = None,
         layers: frozenset[plan.Layer] = plan.ALL_LAYERS,
     ) -> None:
         self.profile = profile
         self.environ = environ
+        self._given = given
         self._start = start
         self._candidates = candidates(profile, require, only)
         self._layers = layers
@@ -168,15 +170,13 @@ class Ground:
     def _environment(self) -> dict[str, str]:
         profile = self.profile
         limited = profile.network is Network.LIMITED
-        return command_environment(
-            self.environ,
-            Setting(
-                backend=self.backend.value if profile.confined else None,
-                network=profile.network,
-                temporary=None if profile.exclude_slash_tmp or profile.exclude_tmpdir else "/tmp",  # noqa: S108
-                proxy=f"http://127.0.0.1:{plan.PROXY_PORT}" if limited else None,
-            ),
+        setting = Setting(
+            backend=self.backend.value if profile.confined else None,
+            network=profile.network,
+            temporary=None if profile.exclude_slash_tmp or profile.exclude_tmpdir else "/tmp",  # noqa: S108
+            proxy=f"http://127.0.0.1:{plan.PROXY_PORT}" if limited else None,
         )
+        return {**command_environment(self.environ, setting), **self._given}
 
 
 def candidates(profile: Profile, require: Strength, only: Backend | None) -> list[Backend]:

@@ -18,6 +18,7 @@ from signoff.sandbox import launch, plan
 from signoff.sandbox.cgroups import MEMORY
 from signoff.sandbox.converse import Conversation, Exchange, OnOutput
 from signoff.sandbox.denial import Evidence, Host, explain
+from signoff.sandbox.environment import settable
 from signoff.sandbox.ground import Ground, Start
 from signoff.sandbox.identity import Identity
 from signoff.sandbox.inside import serve
@@ -31,7 +32,7 @@ _MOST_AT_ONCE = 16
 
 
 class Session:
-    """`environ` is ours, unfiltered: commands get the little of it that `environment` lets through.
+    """`environ` is ours, unfiltered: commands get the little of it that `environment` lets through, and `given`.
 
     `attach` serves the loopback listener of each zygote when the network is limited; without it nothing is reachable.
     """
@@ -41,6 +42,7 @@ class Session:
         profile: Profile,
         environ: Mapping[str, str],
         *,
+        given: Mapping[str, str] | None = None,
         require: Strength | None = None,
         attach: Attach | None = None,
         start: Start = launch.spawn,
@@ -48,7 +50,9 @@ class Session:
         layers: frozenset[plan.Layer] = plan.ALL_LAYERS,
     ) -> None:
         wanted = require if require is not None else Strength.PARTIAL if profile.confined else Strength.NONE
-        self._ground = Ground(profile, environ, start, require=wanted, only=only, layers=layers)
+        self._ground = Ground(
+            profile, environ, start, given=settable(given or {}), require=wanted, only=only, layers=layers
+        )
         self._profile = profile
         self._attach = attach
         self._changed = threading.Condition(threading.Lock())
