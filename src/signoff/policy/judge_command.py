@@ -14,6 +14,8 @@ from signoff.domain.intent import Command, Intent
 from signoff.domain.settings import ApprovalPolicy
 from signoff.domain.verdict import Decision, Judgement, Match
 from signoff.policy.commands import Dangerous, Safe, classify, unusual_options
+from signoff.policy.commands.classify import WORDS_ONLY
+from signoff.policy.commands.credentials import names_a_protected_place, names_a_store
 from signoff.policy.execpolicy.match import NOTHING, Found, Lookup
 from signoff.policy.execpolicy.rule import Words
 from signoff.policy.places import escalates, other_command
@@ -101,6 +103,11 @@ def _beyond(command: Command, prefix: Words, context: Context) -> list[Match]:
     danger = classify(command.words, moved=command.directory is not None)
     if isinstance(danger, Dangerous) and not isinstance(classify(prefix), Dangerous):
         found.append(_dangerous(danger, context))
+    unnamed = [word for word in command.words[1:] if word is not None and word not in prefix]
+    if not isinstance(danger, Safe):
+        found += [MATCHES["builtin.path.protected"] for word in unnamed if names_a_protected_place(word)][:1]
+    if command.words[0] not in WORDS_ONLY:
+        found += [MATCHES["builtin.path.credentials-touched"] for word in unnamed if names_a_store(word)][:1]
     unusual = [option for option in unusual_options(command.words) if option not in prefix]
     if unusual:
         said = f"the option {unusual[0]} runs another program or writes a file"

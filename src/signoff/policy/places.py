@@ -107,6 +107,8 @@ def _process_change(path: str, context: Context) -> str:
         return "builtin.path.protected"
     if context.unguarded and not writable(path, context):
         return "builtin.path.unguarded"
+    if path.startswith("/dev/"):
+        return "builtin.path.sandboxed"  # the reader of the script asks about devices that matter
     return _process_read(path, context)
 
 

@@ -5,73 +5,7 @@ import os
 import pwd
 from collections.abc import Iterator
 
-_IN_A_HOME = [
-    ".ssh",
-    ".aws",
-    ".azure",
-    ".gnupg",
-    ".kube",
-    ".docker",
-    ".netrc",
-    ".git-credentials",
-    ".pgpass",
-    ".my.cnf",
-    ".npmrc",
-    ".yarnrc.yml",
-    ".pypirc",
-    ".vault-token",
-    ".password-store",
-    ".boto",
-    ".s3cfg",
-    ".databrickscfg",
-    ".snowsql",
-    ".oci",
-    ".terraform.d",
-    ".terraformrc",
-    ".fly",
-    ".heroku",
-    ".circleci",
-    ".travis",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/hub",
-    ".config/op",
-    ".config/rclone",
-    ".config/doctl",
-    ".config/git/credentials",
-    ".config/containers",
-    ".config/google-chrome",
-    ".config/chromium",
-    ".config/BraveSoftware",
-    ".config/configstore",
-    ".config/github-copilot",
-    ".config/age",
-    ".mozilla",
-    ".thunderbird",
-    ".local/share/keyrings",
-    ".local/share/kwalletd",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".m2/settings.xml",
-    ".m2/settings-security.xml",
-    ".gradle/gradle.properties",
-    ".gem/credentials",
-    ".composer/auth.json",
-    ".codex/auth.json",
-    ".claude/.credentials.json",
-    ".claude.json",
-    ".gemini/oauth_creds.json",
-    ".config/sops",
-    ".config/pypoetry/auth.toml",
-    ".bash_history",
-    ".zsh_history",
-    ".python_history",
-    ".node_repl_history",
-    ".psql_history",
-    ".mysql_history",
-    ".sqlite_history",
-    ".lesshst",
-]
+from signoff.policy.rules.sensitive import IN_A_HOME
 
 _IN_THE_SYSTEM = [
     "/etc/shadow",
@@ -108,7 +42,7 @@ _MOST_DIRECTORIES, _MOST_OF_THE_LAST = 1_000, 200
 def stores(home: str) -> list[str]:
     """Credential stores of every home on the machine and of the system, present or not."""
     homes = {home, *(entry.pw_dir for entry in pwd.getpwall() if entry.pw_uid == 0 or entry.pw_uid >= 1000)}
-    in_homes = [f"{place}/{name}" for place in sorted(homes) if len(place) > 1 for name in _IN_A_HOME]
+    in_homes = [f"{place}/{name}" for place in sorted(homes) if len(place) > 1 for name in IN_A_HOME]
     return [*_IN_THE_SYSTEM, *in_homes]
 
 

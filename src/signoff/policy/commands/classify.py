@@ -30,7 +30,7 @@ Classification = Safe | Dangerous | Other
 SAFE = Safe()
 OTHER = Other()
 _KNOWN = INERT | CHECKED_PROGRAMS | DANGEROUS_PROGRAMS
-_NO_FILES = frozenset("echo printf true false : expr seq sleep test [ exit basename dirname type which cd".split())
+WORDS_ONLY = frozenset("echo printf true false : expr seq sleep test [ exit basename dirname type which cd".split())
 
 
 def classify(words: Sequence[str | None], *, moved: bool = False) -> Classification:
@@ -49,6 +49,6 @@ def classify(words: Sequence[str | None], *, moved: bool = False) -> Classificat
         return OTHER
     if not (name in INERT or only_reads(name, texts)):
         return OTHER
-    if name not in _NO_FILES and any(is_credential(text) for text in texts[1:]):
+    if name not in WORDS_ONLY and any(is_credential(text) for text in texts[1:]):
         return OTHER
     return SAFE

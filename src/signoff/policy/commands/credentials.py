@@ -3,33 +3,16 @@
 import fnmatch
 import re
 
-_MASKED = (
-    ".ssh .aws .gnupg .netrc _netrc .kube .docker .azure .gcloud .git-credentials .npmrc .pypirc .pgpass .my.cnf .vault-token "
-    ".password-store .htpasswd .bash_history .zsh_history .python_history .psql_history .mysql_history .node_repl_history "
-    ".sqlite_history .lesshst .terraformrc .s3cfg .boto .cargo/credentials .config/gh .config/gcloud .config/hub .electrum "
-    ".bitcoin .ethereum .mozilla .thunderbird .local/share/keyrings .subversion/auth"
-).split()
+from signoff.policy.rules.sensitive import DEVICES, ENVIRONMENT, IN_A_HOME, SYSTEM, is_protected
+
 _STORES = "id_rsa id_dsa id_ecdsa id_ed25519 id_xmss credentials.json secring.gpg login.keychain".split()
-_NAME = "|".join(re.escape(name) for name in (*_MASKED, *_STORES))
-_CREDENTIAL = re.compile(
-    rf"""(?:^|[/=:@,\s])(?:
-          (?:{_NAME})(?:$|[/.:])
-        | \.env(?:$|\.(?!(?:example|sample|template)$)|[-_/])
-        | [^/\s]*\.(?:pem|p12|pfx|jks|keystore|kdbx|ppk|asc|key|keychain)$
-        )
-      | /etc/(?:shadow|gshadow|sudoers|ssh/|ssl/private|security/opasswd|krb5\.keytab|passwd-|shadow-)
-      | /proc/(?:[^/]+/)+(?:environ|mem|maps|fd|root|cwd|exe|auxv|cmdline|io|syscall|stack|task|map_files)
-      | /proc/(?:kcore|kmem|kallsyms|keys)
-      | /sys/(?:firmware|kernel/debug)
-      | /(?:var/)?run/(?:secrets|user|credentials)
-      | ^/dev/(?!(?:null|zero|random|urandom|stdin|full)$)
-      | /var/lib/(?:docker|kubelet|private|sudo)
-    """,
-    re.VERBOSE,
-)
+_NAME = "|".join(re.escape(name.casefold()) for name in (*IN_A_HOME, *_STORES))
+_PLACE = rf"(?:^|[/=:@,\s])(?:(?:{_NAME})(?:$|[/.:])|{ENVIRONMENT})|{SYSTEM}|/etc/ssh/|(?:^(?:-\w)?|[=:@,\s]){DEVICES}"
+_CREDENTIAL = re.compile(rf"{_PLACE}|(?:^|[/=:@,\s])[^/\s]*\.(?:pem|p12|pfx|jks|keystore|kdbx|ppk|asc|key|keychain)$")
+_STORE = re.compile(_PLACE)
 _SAMPLES = (
     *(".env", ".env.local", ".env.production"),
-    *(name for name in _MASKED if "/" not in name),
+    *(name for name in IN_A_HOME if "/" not in name),
     *_STORES[:4],
     *("server.pem", "private.key", "keystore.jks"),
 )
@@ -43,6 +26,16 @@ _WILD = re.compile(r"[*?\[]")
 def is_credential(text: str) -> bool:
     """Whether a word, or the value inside it, names a place where secrets are kept."""
     return _CREDENTIAL.search(text.casefold()) is not None
+
+
+def names_a_store(text: str) -> bool:
+    """The same by place and full name only: `.key` at the end of a word may be a filter, a regular expression, a field."""
+    return not any(map(str.isspace, text)) and _STORE.search(text.casefold()) is not None
+
+
+def names_a_protected_place(text: str) -> bool:
+    """Whether a word, or a value inside it, is a path that programs take their orders from."""
+    return not any(map(str.isspace, text)) and any(is_protected("/" + part) for part in re.split("[=:,@]", text))
 
 
 def may_be_credential(pattern: str) -> bool:

@@ -37,8 +37,8 @@ UNUSUAL: dict[str, Unusual] = {
     "ag": _row("", "", "pager"), "ack": _row("", "", "pager files-from output"),
     "sed": _row("if", "el", "in-place file"), "gsed": _row("if", "el", "in-place file"),
     "awk": _row("filE", "Fv", "file include load exec"), "gawk": _row("fiElLopdD", "Fv", "file include load exec dump-variables profile pretty-print debug"), "mawk": _row("fW", "Fv", "file exec"),
-    "perl": _row("iIMmx", "", ""), "ruby": _row("irI", "", ""),
-    "tar": _row("IFC", "bfgHKLNTVX", "to-command checkpoint-action use-compress-program info-script new-volume-script rsh-command rmt-command directory absolute-names"),
+    "perl": _row("ieEIMmxSd", "", ""), "ruby": _row("ierICx", "EFKTW", ""),
+    "tar": _row("IFCP", "bfgHKLNTVX", "to-command checkpoint-action use-compress-program info-script new-volume-script rsh-command rmt-command directory absolute-names"),
     "rsync": _row("eM", "fTB", "rsh rsync-path remote-option daemon log-file write-batch delete remove-source-files"),
     "scp": _row("SoFD", "cJilPX", ""), "ssh": _row("oFEWSPLRDJ", "bBceIilmpQw", ""), "sftp": _row("SoFDb", "", ""),
     "curl": _row("oOKTDcEJ", "dFHXAbeuxmrUQzwyYCPt", "output remote-name remote-name-all config upload-file dump-header cookie-jar output-dir trace trace-ascii stderr netrc-file unix-socket proxy cert key engine libcurl hsts alt-svc etag-save create-dirs"),
@@ -52,11 +52,12 @@ UNUSUAL: dict[str, Unusual] = {
     "make": _row("fICE", "jloW", "file makefile eval include-dir directory environment-overrides"), "ninja": _row("fCt", "jkl", ""), "cmake": _row("EPC", "", "build install open"),
     "vim": _row("cSsuUwWi", "", "cmd"), "vi": _row("cSsuUwWi", "", "cmd"), "nvim": _row("cSsuUwWil", "", "cmd headless"), "emacs": _row("lfxQ", "", "eval execute load funcall script batch"), "nano": _row("oBC", "", "operatingdir backup rcfile"),
     "python": _row("cm"), "python3": _row("cm"), "node": _row("eprC", "", "eval print require import loader experimental-loader env-file"), "php": _row("rBRFEdcz", "", "run"), "lua": _row("eli"),
-    "go": _row(words="-exec -toolexec -o -overlay -modfile", long="exec toolexec"), "cargo": _row("", "", "config target-dir manifest-path"), "npm": _row("", "", "prefix script-shell node-options globalconfig userconfig"), "pip": _row("rtce", "", "target requirement editable index-url extra-index-url root prefix"),
+    "go": _row(words="-exec -toolexec -vettool -o -overlay -modfile -C -coverprofile -cpuprofile -memprofile -blockprofile -mutexprofile -trace -outputdir -pkgdir -ldflags -gcflags -asmflags -gccgoflags"), "cargo": _row("", "", "config target-dir manifest-path"), "npm": _row("C", "", "prefix shell script-shell node-options globalconfig userconfig"), "pip": _row("rtce", "", "target requirement editable index-url extra-index-url root prefix"),
     "docker": _row("vH", "", "volume mount privileged device pid ipc network host cap-add security-opt config"), "kubectl": _row("", "", "kubeconfig server token as exec"),
-    "gpg": _row("o", "ru", "output output-fd exec-path photo-viewer homedir options"), "openssl": _row(words="-out -engine -provider -writerand"), "bash": _row("", "oO", "rcfile init-file debugger"), "ps": _row(), "test": _row(), "[": _row(), "printf": _row(), "column": _row(), "cp": _row("t", "S", "target-directory"), "mv": _row("t", "S", "target-directory"), "ln": _row("t", "S", "target-directory"), "install": _row("Dt", "gmoS", "target-directory strip-program"),
+    "gpg": _row("o", "ru", "output output-fd exec-path photo-viewer homedir options"), "openssl": _row(words="-out -engine -provider -provider-path -writerand -config -sign -CAcreateserial"), "bash": _row("", "oO", "rcfile init-file debugger"), "ps": _row(), "test": _row(), "[": _row(), "printf": _row(), "column": _row(), "cp": _row("t", "S", "target-directory"), "mv": _row("t", "S", "target-directory"), "ln": _row("t", "S", "target-directory"), "install": _row("Dt", "gmoS", "target-directory strip-program"),
     "journalctl": _row("DM", "nopugtS", "vacuum-size vacuum-time vacuum-files rotate flush sync directory root file image machine cursor-file setup-keys update-catalog"), "dmesg": _row("cCDEn", "", "clear read-clear console-off console-on console-level"), "ip": _row("bn", "", "", words="-batch -netns -b -n"), "sysctl": _row("wp", "", "write load system"), "mount": _row(), "xargs": _row("a", "dEILnPs", "arg-file"),
-    "tsc": _row("", "", "outDir outFile declarationDir build"), "eslint": _row("cof", "", "fix rulesdir resolve-plugins-relative-to config plugin output-file format cache-location parser"), "prettier": _row("w", "", "write plugin config plugin-search-dir"), "ruff": _row("o", "", "fix output-file config unsafe-fixes"), "black": _row(), "mypy": _row("", "", "config-file install-types python-executable html-report junit-xml"), "pytest": _row("pco", "kmn", "basetemp rootdir confcutdir junit-xml junitxml override-ini pdbcls result-log log-file"), "gcc": _row("BoSx", "IDLl", "", words="-wrapper -specs -fplugin"), "clang": _row("BoSx", "IDLl", "", words="-fplugin -load"),
+    "tsc": _row("", "", "outDir outFile declarationDir build"), "eslint": _row("cof", "", "fix rulesdir resolve-plugins-relative-to config plugin output-file format cache-location parser"), "prettier": _row("w", "", "write plugin config plugin-search-dir"), "ruff": _row("o", "", "fix output-file config unsafe-fixes"), "black": _row(), "mypy": _row("", "", "config-file install-types python-executable html-report junit-xml"), "pytest": _row("pco", "kmn", "basetemp rootdir confcutdir junit-xml junitxml override-ini pdbcls result-log log-file debug import-mode report-log html"), "gcc": _row(words="-wrapper -specs -fplugin"), "clang": _row(words="-fplugin -load -config"),
+    "psql": _row("foLv", "cdhpUFPRT", "file output log-file set variable"), "sqlite3": _row(words="-init -cmd -A -Ac -Ax"), "bat": _row("", "HlmrS", "pager"), "hg": _row("R", "", "config config-file repository cwd"), "svn": _row("", "", "config-option config-dir diff-cmd diff3-cmd editor-cmd"), "gradle": _row("IDPb", "x", "init-script project-dir build-file settings-file gradle-user-home include-build"), "mvn": _row("fsDgt", "", "file settings global-settings toolchains"), "gofmt": _row(words="-w -cpuprofile"), "clang-format": _row(words="-i"),
 }  # fmt: skip
 
 _GIT_GLOBALS = frozenset(
@@ -101,6 +102,16 @@ _GIT_LETTERS = {
     "push": ("fd", "o"),
     "clean": ("f", "e"),
 }
+_GIT_ORDINARY = frozenset(
+    "add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap check-ref-format checkout "
+    "cherry cherry-pick clean clone commit commit-graph commit-tree config count-objects describe diff diff-files diff-index diff-tree "
+    "fetch filter-branch filter-repo for-each-ref format-patch fsck gc grep hash-object help init lfs log ls-files ls-remote ls-tree "
+    "maintenance merge merge-base merge-tree mv name-rev notes prune pull push range-diff read-tree rebase reflog remote repack replace "
+    "reset restore rev-list rev-parse revert rm shortlog show show-branch show-index show-ref sparse-checkout stash status stripspace "
+    "submodule subtree switch symbolic-ref tag update-index update-ref var verify-commit verify-pack verify-tag version whatchanged "
+    "worktree write-tree".split()
+)  # fmt: skip
+"""Any other verb may be an alias, or starts what a person would not expect git to start."""
 _ORDINARY = frozenset({"--text", "--no-edit", "--con", "--set"})
 """Options of their own that look like the beginning of an unsafe one."""
 
@@ -113,10 +124,14 @@ def unusual_options(words: Sequence[str | None]) -> tuple[str, ...]:
     name = first.rpartition("/")[2]
     if name == "git":
         return tuple(_git([word if word is not None else "\0" for word in words]))
-    row = UNUSUAL.get(name)
+    row = UNUSUAL.get(name) or UNUSUAL.get(_VERSION.sub("", name))
     if row is None:
         return ()
-    return tuple(_found(name, row, [word if word is not None else "\0" for word in words]))
+    texts = [word if word is not None else "\0" for word in words]
+    module = texts.index("-m") + 1 if name.startswith("python") and "-m" in texts[:-1] else len(texts)
+    if module < len(texts):  # the words behind it are the module's
+        return (*_found(name, row, texts[:module]), *unusual_options(texts[module:]))
+    return tuple(_found(name, row, texts))
 
 
 def _found(name: str, row: Unusual, words: Sequence[str]) -> Iterator[str]:
@@ -124,7 +139,7 @@ def _found(name: str, row: Unusual, words: Sequence[str]) -> Iterator[str]:
     for index, word in enumerate(words[1:], start=1):
         if word == "--" and name != "find":
             break
-        if word in row.words:
+        if row.words and _single_dash(word) in row.words:
             yield word
         elif skip:
             skip = False
@@ -139,6 +154,11 @@ def _found(name: str, row: Unusual, words: Sequence[str]) -> Iterator[str]:
             yield word
     yield from _second_operand(name, words)
     yield from _program_text(name, words)
+
+
+def _single_dash(word: str) -> str:
+    """`--name=value` as programs with single-dash names read it: `-name`."""
+    return word.removeprefix("-").partition("=")[0] if word.startswith("--") else word.partition("=")[0]
 
 
 def _is_long(word: str, names: Sequence[str], *, abbreviates: bool = True) -> bool:
@@ -169,9 +189,18 @@ def _program_text(name: str, words: Sequence[str]) -> Iterator[str]:
         yield from (script for script in sed_scripts(words) if may_write_or_run(script))
     elif name in _OPERANDS:
         yield from filter(_OPERANDS[name].search, words[1:])
+    elif (
+        _VERSION.sub("", name) in _INTERPRETERS
+        and all(word[:1] == "-" for word in words[1:])
+        and not _INFORMS & {*words}
+    ):
+        yield "-"  # the program comes by standard input
 
 
+_VERSION = re.compile(r"-?\d+(?:\.\d+)*$")
 _AWK = re.compile(r"system|\||>|getline|@load|@include")
+_INTERPRETERS = frozenset("python node perl ruby php lua".split())
+_INFORMS = frozenset("--version -V -v --help -h -vV -m".split())
 _EDITOR = re.compile(r"^\+(?!\d*$)")
 _TEST = re.compile(r"^-[vR]$|\$\(|`|\$\{")
 _OPERANDS = {
@@ -181,8 +210,17 @@ _OPERANDS = {
     "printf": re.compile(r"^-v|\$\(|`|\$\{|%[^%A-Za-z]*[hlLqjzt]*n"),
     "date": re.compile(r"^[0-9]{6,}"),
     "curl": re.compile(r"^@|=[@<]|^-[dF]\S*@|^--(?:data|form|json|url-query)\S*=\S*@"),
-    "make": re.compile(r"^(?:SHELL|\.SHELLFLAGS|MAKE\w*)[ :?+]*="),
-    **dict.fromkeys(("python", "python3", "node", "perl", "ruby", "php"), re.compile(r"^-$")),
+    "make": re.compile(r"^(?:SHELL|\.SHELLFLAGS|MAKE\w*)[ :?+]*=|\$[({]|!="),
+    "less": re.compile(r"^\+(?!\+?(?:[\dGgF]*|[/?].*)$)"),
+    "gcc": re.compile("^(?:@|-B)"),
+    "clang": re.compile("^(?:@|-B)"),
+    "tar": re.compile(r"^(?:-\w*f|--file=)?(?!/|\./)[\w.@-]+:"),  # an archive on another host, by way of a remote shell
+    "psql": re.compile(r"\\(?:!|o|g|w|copy|i|e|s\b)|\bprogram\b", re.IGNORECASE),
+    "sqlite3": re.compile(
+        r"^\s*\.(?!(?:tables?|schema|headers?|mode|dump|indexes|databases|dbinfo|width|help)\b)"
+        r"|load_extension|writefile|readfile|\bedit\s*\(|\battach\b|\bvacuum\b.*\binto\b",
+        re.IGNORECASE,
+    ),
     "jq": re.compile(r"\benv\b|\$ENV|\bimport\b|\binclude\b|\binput_filename\b"),
 }
 
@@ -195,6 +233,8 @@ def _git(words: Sequence[str]) -> Iterator[str]:
     if at is None:
         return
     verb = words[at]
+    if verb not in _GIT_ORDINARY:
+        yield verb
     letters, values = _GIT_LETTERS.get(verb, ("", ""))
     row = Unusual(frozenset(letters), frozenset(values), ())
     names = _GIT_LONG + _GIT_VERB_LONG.get(verb, ())

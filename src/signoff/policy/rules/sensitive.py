@@ -1,6 +1,7 @@
 """Names that need a second look wherever they lie: what holds secrets, and what runs code when a program next starts."""
 
 import functools
+import re
 
 from signoff.policy.rules.path import components, folded, inside
 
@@ -23,26 +24,42 @@ START_UP = _names(
 )
 PROTECTED = _names(".git .signoff .codex .claude .gemini .agents .mcp.json .vscode .idea") | START_UP
 
-_HOME = _places(
-    ".ssh .aws .azure .gnupg .netrc _netrc .kube .docker/config.json .config/gcloud .config/gh .config/hub .config/op"
-    " .config/rclone .config/sops .git-credentials .config/git/credentials .npmrc .yarnrc.yml .pypirc .gem/credentials"
-    " .cargo/credentials .cargo/credentials.toml .m2/settings.xml .gradle/gradle.properties .vault-token"
-    " .terraform.d/credentials.tfrc.json .password-store .local/share/keyrings .pki .my.cnf .pgpass .s3cfg .boto"
-    " .mozilla .thunderbird .config/google-chrome .config/chromium .config/brave .claude.json .codex/auth.json"
-    " .config/signoff .bash_history .zsh_history .python_history .node_repl_history .psql_history .mysql_history"
-    " .sqlite_history .lesshst .electrum .bitcoin .ethereum .subversion/auth .terraformrc .gcloud"
+IN_A_HOME = (
+    ".ssh", ".aws", ".azure", ".gnupg", ".netrc", "_netrc", ".kube", ".docker", ".git-credentials", ".pgpass", ".my.cnf",
+    ".npmrc", ".yarnrc.yml", ".pypirc", ".vault-token", ".password-store", ".htpasswd", ".boto", ".s3cfg", ".databrickscfg",
+    ".snowsql", ".oci", ".terraform.d", ".terraformrc", ".fly", ".heroku", ".circleci", ".travis", ".gcloud", ".pki",
+    ".config/gcloud", ".config/gh", ".config/hub", ".config/op", ".config/rclone", ".config/sops", ".config/doctl",
+    ".config/age", ".config/git/credentials", ".config/containers", ".config/google-chrome", ".config/chromium",
+    ".config/BraveSoftware", ".config/brave", ".config/configstore", ".config/github-copilot", ".config/pypoetry/auth.toml",
+    ".mozilla", ".thunderbird", ".local/share/keyrings", ".local/share/kwalletd", ".cargo/credentials",
+    ".cargo/credentials.toml", ".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties", ".gem/credentials",
+    ".composer/auth.json", ".subversion/auth", ".codex/auth.json", ".claude.json", ".claude/.credentials.json",
+    ".gemini/oauth_creds.json", ".config/signoff", ".bash_history", ".zsh_history", ".python_history", ".node_repl_history",
+    ".psql_history", ".mysql_history", ".sqlite_history", ".lesshst", ".electrum", ".bitcoin", ".ethereum",
+)  # fmt: skip
+"""Where people keep secrets, below a home directory. The sandbox masks these, the policy asks about them."""
+
+SYSTEM = (
+    r"/etc/(?:g?shadow|sudoers|ssl/private|security/opasswd|krb5\.keytab|passwd-|wireguard|openvpn|letsencrypt|wpa_supplicant"
+    r"|kubernetes|rancher|signoff/keys|ssh/ssh_host_(?!\w+\.pub$))"
+    r"|/proc/(?:[^/]+/)+(?:environ|mem|maps|fd|root|cwd|exe|auxv|cmdline|io|syscall|stack|task|map_files)\b"
+    r"|/proc/(?:kcore|kmem|kallsyms|keys)\b|/sys/(?:firmware|kernel/debug)\b|/(?:var/)?run/(?:secrets|user|credentials)\b"
+    r"|/var/lib/(?:docker|kubelet|private|sudo|sss/db|rancher|containerd)\b"
 )
-_SYSTEM = _places(
-    "etc/shadow etc/shadow- etc/gshadow etc/gshadow- etc/sudoers etc/sudoers.d etc/ssl/private etc/krb5.keytab"
-    " etc/security/opasswd root/.ssh root/.aws root/.gnupg root/.netrc root/.kube run/secrets var/run/secrets"
-    " proc/*/environ proc/*/mem proc/*/fd proc/*/root proc/*/cwd proc/kcore proc/*/task var/lib/sss/db"
-)
+"""The same for the system, as a pattern for the beginning of a path in small letters."""
+
+DEVICES = r"/dev/(?!(?:null|zero|random|urandom|stdin|stdout|stderr|full|fd/\d+|(?:shm|tcp|udp)/\S*)$)"
+
+_HOME = _places(" ".join(IN_A_HOME).casefold())
+_HOMES = re.compile(r"/(?:root|(?:home|users)/[^/]+)(?=/)")
+_SYSTEM = re.compile(f"{SYSTEM}|{DEVICES}")
 _KEY_NAMES = _names(
     "id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk .htpasswd .pgpass .netrc _netrc .git-credentials"
-    " authorized_keys known_hosts credentials.json service-account.json"
+    " authorized_keys known_hosts credentials.json service-account.json id_xmss secring.gpg"
 )
 _KEY_ENDINGS = (".pem", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".key", ".keytab")
-_EXAMPLES = (".example", ".sample", ".template", ".dist")
+ENVIRONMENT = r"\.env(?:rc)?(?![^._\-/:])(?!\S*\.(?:example|sample|template|dist)$)"
+_ENVIRONMENT = re.compile(ENVIRONMENT)
 
 
 @functools.lru_cache(4096)
@@ -52,17 +69,18 @@ def is_credential(path: str, home: str | None) -> bool:
     if not names:
         return False
     last = names[-1]
-    if _is_key(last) or is_environment_file(last) or ".ssh" in names or _lies_in(names, _SYSTEM):
+    plain = "/" + "/".join(names)
+    if _is_key(last) or is_environment_file(last) or ".ssh" in names or _SYSTEM.match(plain):
         return True
-    if names[0] == "etc" and last.startswith("ssh_host_") and not last.endswith(".pub"):
+    if home is not None and inside(path, home) and _lies_in(names[len(components(home)) :], _HOME):
         return True
-    return home is not None and inside(path, home) and _lies_in(names[len(components(home)) :], _HOME)
+    somebodys = _HOMES.match(plain)
+    return somebodys is not None and _lies_in(tuple(plain[somebodys.end() + 1 :].split("/")), _HOME)
 
 
 def is_environment_file(name: str) -> bool:
     """`.env`, `.env.local`, `.envrc` …, but not the example that is checked in."""
-    name = folded(name)
-    return (name == ".env" or name == ".envrc" or name.startswith(".env.")) and not name.endswith(_EXAMPLES)
+    return _ENVIRONMENT.match(folded(name)) is not None
 
 
 def is_protected(path: str, extra: tuple[str, ...] = ()) -> bool:
