@@ -10,7 +10,7 @@ import pytest
 
 from signoff.approvals.scripted import Scripted
 from signoff.domain.errors import LedgerUnwritable
-from signoff.domain.review import Abort, Approved, Denied, ExecApprovalRequestEvent, ToolApprovalRequestEvent
+from signoff.domain.review import Abort, Approved, Denied, ToolApprovalRequestEvent
 from signoff.domain.settings import Audit, Redact
 from signoff.domain.verdict import Decision
 from signoff.ledger import records
@@ -145,8 +145,8 @@ def test_a_person_is_asked_and_the_answer_reaches_the_child(tmp_path: pathlib.Pa
     bench.ask("make deploy")
     assert bench.child.answer().decision == word
     asked = bench.scene.person.asked[0].event
-    assert isinstance(asked, ExecApprovalRequestEvent)
-    assert (asked.command, asked.reason) == (("bash", "-c", "make deploy"), "because")
+    assert isinstance(asked, ToolApprovalRequestEvent)
+    assert (asked.args, asked.rationale) == ({"command": "make deploy"}, "because")
 
 
 @requirement("MEM-066")

@@ -161,6 +161,8 @@ def _facts(request: ReviewRequest, subject: str) -> Iterator[tuple[str, str, Sty
             yield label if number == 0 else "", value, Style.PLAIN
     if event.reason:
         yield "reason", event.reason, Style.PLAIN
+    if isinstance(event, ToolApprovalRequestEvent) and event.rationale and event.rationale != event.reason:
+        yield "it says", event.rationale, Style.PLAIN
     if request.asked_by:
         yield "asked by", request.asked_by, Style.PLAIN
     if isinstance(event, ApplyPatchApprovalRequestEvent) and event.grant_root:

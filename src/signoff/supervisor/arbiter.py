@@ -14,12 +14,11 @@ from typing import Any, Protocol
 import msgspec
 
 from signoff.approvals.case import Case
-from signoff.approvals.request import CallSubject, CommandSubject, Subject
+from signoff.approvals.request import CallSubject, Subject
 from signoff.approvals.store import key_text
 from signoff.domain.call import Failure, ToolCall
 from signoff.domain.clearance import Clearance
 from signoff.domain.errors import Aborted, ControlLost, LedgerUnwritable, Refused, ReviewTimeout
-from signoff.domain.intent import Intent
 from signoff.domain.settings import Audit
 from signoff.domain.verdict import Verdict
 from signoff.ledger.log import Ticket
@@ -206,18 +205,15 @@ class Arbiter:
             call=ToolCall(request.id, request.tool, "", args, terms.run_id, time.time_ns() // 1_000_000),
             intent=msgspec.structs.replace(intent, justification=request.rationale),
             turn_id=terms.run_id,
-            subject=self._subject(intent, args, request.rationale),
+            subject=self._subject(args, request.rationale),
             keys=(key_text({"tool": request.tool, "action": request.action, "args": request.args, "cwd": terms.cwd}),),
             source="child",
             enforced=request.requires_policy,
         )
 
-    def _subject(self, intent: Intent, args: dict[str, Any], rationale: str | None) -> Subject:
-        """What a person is shown: the command if it is one, else the arguments; secrets masked either way."""
-        if intent.argv is None:
-            return CallSubject(self._redact(args), self._redact(rationale))
-        words = tuple(map(self._redact, intent.argv))
-        return CommandSubject(words, self._terms.cwd)
+    def _subject(self, args: dict[str, Any], rationale: str | None) -> Subject:
+        """What a person is shown: everything the agent said about the call, secrets masked."""
+        return CallSubject(self._redact(args), self._redact(rationale))
 
     def _reviewed(self, channel: Channel, request: ToolRequest, result: Clearance | BaseException) -> None:
         if isinstance(result, Clearance):
