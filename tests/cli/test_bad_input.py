@@ -124,6 +124,16 @@ def test_an_unknown_subcommand_is_an_argument_error(
     assert (status, is_one_sentence(Ended(status, *capsys.readouterr()))) == (2, True)
 
 
+@pytest.mark.parametrize("words", [words for words, c in ALL.items() if isinstance(c, click.Group)], ids=" ".join)
+def test_a_missing_subcommand_is_answered_with_those_there_are(
+    words: tuple[str, ...], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = run([*words])
+    ended = Ended(status, *capsys.readouterr())
+    assert (status, is_one_sentence(ended)) == (2, True)
+    assert ended.err.startswith(f'signoff: "signoff {" ".join(words)}" needs a command: ')
+
+
 @pytest.mark.parametrize("words", ["conifg", "doctr", "vrsion"])
 def test_a_misspelt_command_is_answered_with_the_one_that_was_meant(words: str, home: Path) -> None:
     ended = signoff(words)

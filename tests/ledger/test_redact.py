@@ -55,6 +55,9 @@ def test_off_changes_nothing() -> None:
     [
         ('db_password = "hunter2!"', 'db_password = "REDACTED_assigned"'),
         ("export DB_PASSWORD=hunter2", "export DB_PASSWORD=REDACTED_assigned"),
+        ("PGPASSWORD=hunter2x psql -h db", "PGPASSWORD=REDACTED_assigned psql -h db"),
+        ("export DB_PASSWORD=hunter2x; make", "export DB_PASSWORD=REDACTED_assigned; make"),
+        ("cd a && DB_PASSWORD=hunter2x\nls", "cd a && DB_PASSWORD=REDACTED_assigned\nls"),
         ("password: hunter2\r\nuser: bob\r\n", "password: REDACTED_assigned\r\nuser: bob\r\n"),
         (r"{\"password\":\"hunter22\"}", r"{\"password\":\"REDACTED_assigned\"}"),
         ('{"login": {"password": 8237194650}}', '{"login": {"password": 9999999999}}'),
@@ -96,6 +99,8 @@ def test_only_the_secret_changes(before: str, after: str) -> None:
         "curl -u user:password https://h",
         "https://user:password@host/",
         "API_KEY=<your api key>",
+        "PGPASSWORD=$SECRET1 psql; TOKEN=${TOKEN2} make",
+        "connect(PASSWORD=settings1, TOKEN=value2)",
         'public_key = "9Cnzj4p4WGeKLs1Pt8QuKUpRKfFLfRYC9AIKjbJTWit"',
         "signoff/token.py,sha256=AP58970HW1gZt4SahyQLhc2gwwD6VyfRMkInfCbtfts,1410",
         '"integrity": "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg=="',
@@ -178,6 +183,27 @@ def test_a_value_keeps_its_structure() -> None:
         "count": 1,
         "nested": '{"secret": "REDACTED_assigned"}',
     }
+
+
+@pytest.mark.parametrize(
+    ("words", "at"),
+    [
+        (["sshpass", "-p", "hunter2!x", "ssh", "host"], 2),
+        (["mysql", "-uroot", "-phunter2x", "it's a db"], 2),
+        (["bash", "-c", "cd 'a b'; PGPASSWORD=hunter2x psql"], 2),
+        (["redis-cli", "-a", "hunter2!x", "ping"], 2),
+    ],
+)
+def test_a_command_in_words_is_read_as_a_whole(words: list[str], at: int) -> None:
+    redacted = Redactor(Redact.BASIC, reversible=False).value({"argv": words})["argv"]
+    assert redacted[:at] + redacted[at + 1 :] == words[:at] + words[at + 1 :]
+    assert "hunter2" not in redacted[at]
+    assert "REDACTED_" in redacted[at]
+
+
+@pytest.mark.parametrize("words", [["mkdir", "-p", "hunter2!x"], ["echo", "it's", 'a "quote', "back\\slash", "$x", ""]])
+def test_a_command_without_a_secret_stays_word_for_word(words: list[str]) -> None:
+    assert Redactor(Redact.BASIC).value(words) == words
 
 
 def test_two_secrets_used_as_keys_stay_two_entries() -> None:

@@ -127,9 +127,11 @@ def explain(error: Exception) -> int:
     match error:
         case SignoffError():
             return complain(error.message, error.hint, error.exit)
+        case click.exceptions.NoArgsIsHelpError(ctx=click.Context(command=click.Group() as group) as context):
+            names = ", ".join(group.list_commands(context))
+            return complain(f'"{context.command_path}" needs a command: {names}', _usage(context), Exit.USAGE)
         case click.UsageError():
-            command = error.ctx.command_path if error.ctx else NAME
-            return complain(error.format_message(), f'Run "{command} --help" to see how it is used.', Exit.USAGE)
+            return complain(error.format_message(), _usage(error.ctx), Exit.USAGE)
         case click.ClickException():
             return complain(error.format_message(), None, Exit.USAGE)
         case OSError():
@@ -138,6 +140,10 @@ def explain(error: Exception) -> int:
         case _:
             reason = f"internal error: {type(error).__name__}: {error}"
             return complain(reason, "Please report it with the output of the same call under --debug.", Exit.INTERNAL)
+
+
+def _usage(context: click.Context | None) -> str:
+    return f'Run "{context.command_path if context else NAME} --help" to see how it is used.'
 
 
 def complain(sentence: str, hint: str | None, status: Exit) -> int:

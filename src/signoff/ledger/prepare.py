@@ -69,7 +69,7 @@ class Preparation:
                 return replace(record, reason=text(record.reason), matches=tuple(map(self._match, record.matches)))
             case Review():
                 said = {"question": text(record.question), "rejection": text(record.rejection)}
-                return replace(record, **said, amendment=texts(record.amendment))
+                return replace(record, **said, amendment=self._words(record.amendment))
             case Result(artifacts=effects):
                 effects = Effects(texts(effects.files_changed), texts(effects.commands_run))
                 error = self._failure(record.error)
@@ -77,7 +77,7 @@ class Preparation:
             case Event():
                 return replace(record, data=value(record.data))
             case Genesis():
-                command, environment = texts(record.command), value(record.environment)
+                command, environment = self._words(record.command), value(record.environment)
                 return replace(record, command=command, environment=environment, key_id=self.key_id)
             case Close():
                 return replace(record, reason=text(record.reason))
@@ -110,6 +110,15 @@ class Preparation:
 
     def _texts(self, texts: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(self._text(text) for text in texts)
+
+    def _words(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """A command: an option and its value are two words, and only together a secret."""
+        if not words:
+            return words
+        try:
+            return tuple(map(well_formed, self._redactor.value(list(words))))
+        except Exception:  # as below
+            return (WITHHELD,)
 
     def _text(self, text: str) -> str:
         if not text:

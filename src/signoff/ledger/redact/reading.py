@@ -87,11 +87,17 @@ class Reader:
         if operator == ">" and follows not in ("<", "", "\n", "\r"):
             return None
         value = _NEXT_PARAMETER.split(self.text[position:end], maxsplit=1)[0].rstrip(".:!?" if operator == ":" else ".")
-        given = operator == "=" and name.startswith("--")  # an option of a command, and no expression
+        given = operator == "=" and (name.startswith("--") or self._is_variable(position, end, name))  # no expression
         if not is_secret(value, promised, quoted=given) and not (has_scheme and wraps_credentials(value)):
             return None
         in_json = value.isdigit() and _JSON_NAME.search(self.text, max(0, position - 26), position)
         return Span(position, position + len(value), "number" if in_json else "assigned")
+
+    def _is_variable(self, position: int, end: int, name: str) -> bool:
+        """NAME=value as a shell has it: in front of a command, after `export`, at the end of one of several commands."""
+        return (
+            name.isupper() and self.text.endswith(name + "=", 0, position) and self.text[end : end + 1] in " \t;&|\r\n"
+        )
 
     def _bare_end(self, position: int) -> int:
         start, end = self._run

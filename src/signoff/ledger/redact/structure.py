@@ -1,6 +1,7 @@
 """Secrets in JSON values, where names and values are known without guessing."""
 
 import json
+import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -58,7 +59,19 @@ class Structure:
         for item in items:
             walked.append(self.walk(item, before or name))
             before = item if isinstance(item, str) and item.startswith("-") and "=" not in item else ""
-        return walked
+        return self._command(walked) if len(walked) > 1 and all(isinstance(item, str) for item in walked) else walked
+
+    def _command(self, words: list[str]) -> list[str]:
+        """What only the whole command line tells: that `-p` of sshpass is a password, and that of mkdir is none."""
+        line = shlex.join(words)
+        masked = self._text(line)
+        if masked == line:
+            return words
+        try:
+            read = shlex.split(masked)
+        except ValueError:
+            return words
+        return read if len(read) == len(words) else words
 
     def _dict(self, fields: dict[str, Any]) -> dict[str, Any]:
         named = next((field for key in _NAME_FIELDS if isinstance(field := fields.get(key), str)), "")
