@@ -9,7 +9,7 @@ LOCKS := requirements/run.txt requirements/dev.txt requirements/uv.txt
 ORACLE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/signoff-oracle
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench oracle golden requirements lock clean
+.PHONY: help setup demo test check bench bench-memory oracle golden requirements lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ oracle: ## Fetch the program whose rule language ours is compared with, into the
 	@mkdir -p $(ORACLE) && cd $(ORACLE) && npm pack --silent @openai/codex@0.98.0 > name.txt \
 	  && tar -xzf $$(cat name.txt) --wildcards --no-anchored "*/$$(uname -m)-unknown-linux-musl/codex/codex" --transform 's|.*/||' \
 	  && rm $$(cat name.txt) name.txt && chmod a+rx codex && echo "$(ORACLE)/codex"
+
+bench-memory: setup ## Measure what memory finds: make bench-memory [DATA=FILE]
+	@DATA='$(DATA)' $(BIN)/python -m benchmarks.memory_quality
 
 golden: setup ## Write the golden files anew; read the diff before committing
 	@$(BIN)/python -m pytest -q -n 2 --update-golden

@@ -1,0 +1,181 @@
+"""The SQLite file: opened privately, brought up to date, and every failure of it in our own words.
+
+WAL with full synchronisation: what was acknowledged survives a killed process and a lost power supply.
+"""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from signoff.domain.errors import MemoryFailed, MemoryTimeout, MemoryUnavailable
+
+BUSY_SECONDS = 2.0
+
+MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE project (
+        number INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        next INTEGER NOT NULL DEFAULT 1,        -- sequence of the next item
+        generation INTEGER NOT NULL DEFAULT 0   -- grows whenever an item changes or goes
+    ) STRICT;
+    CREATE TABLE sharing (
+        owner INTEGER NOT NULL REFERENCES project,
+        reader INTEGER NOT NULL REFERENCES project,
+        PRIMARY KEY (owner, reader)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE item (
+        id INTEGER PRIMARY KEY,                 -- project number << 32 | sequence: a project is a range
+        qa_id TEXT NOT NULL UNIQUE,
+        project INTEGER NOT NULL REFERENCES project,
+        question TEXT NOT NULL,
+        answer TEXT NOT NULL,
+        summary TEXT,
+        tags TEXT NOT NULL,
+        metadata TEXT NOT NULL,
+        source TEXT,
+        author TEXT,
+        confidence REAL NOT NULL,
+        thread TEXT,
+        position INTEGER,
+        occurred_at TEXT,
+        run_id TEXT,
+        calls TEXT NOT NULL,
+        status TEXT NOT NULL,
+        stats TEXT NOT NULL,
+        created_at INTEGER NOT NULL,
+        validated_at INTEGER,
+        used_at INTEGER,
+        expires_at INTEGER,
+        shown INTEGER NOT NULL DEFAULT 0,
+        used INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE INDEX neighbours ON item (project, thread, position) WHERE thread IS NOT NULL;
+    CREATE INDEX expiring ON item (expires_at) WHERE expires_at IS NOT NULL;
+    CREATE VIRTUAL TABLE words USING fts5(title, body, tokenize = 'porter unicode61');
+    CREATE TABLE vector (
+        id INTEGER PRIMARY KEY REFERENCES item ON DELETE CASCADE,
+        tokens BLOB NOT NULL,                   -- numbers of the first tokens, 16 bits each
+        mean BLOB NOT NULL                      -- 16-bit floats
+    ) STRICT;
+    CREATE TABLE history (
+        moment INTEGER NOT NULL,
+        kind TEXT NOT NULL,                     -- candidate, hit, validate, expire, edit, delete
+        qa_id TEXT NOT NULL,
+        data TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX history_of ON history (qa_id);
+    """,
+)
+
+_KINDS: dict[str, tuple[type[MemoryFailed], str]] = {
+    "SQLITE_BUSY": (MemoryTimeout, "is in use by another process"),
+    "SQLITE_LOCKED": (MemoryTimeout, "is in use by another process"),
+    "SQLITE_FULL": (MemoryUnavailable, "cannot grow: the disk is full"),
+    "SQLITE_READONLY": (MemoryUnavailable, "cannot be written"),
+    "SQLITE_CANTOPEN": (MemoryUnavailable, "cannot be opened"),
+    "SQLITE_PERM": (MemoryUnavailable, "cannot be opened"),
+    "SQLITE_IOERR": (MemoryUnavailable, "cannot be read or written"),
+    "SQLITE_CORRUPT": (MemoryFailed, "is damaged"),
+    "SQLITE_NOTADB": (MemoryFailed, "is damaged"),
+}
+
+
+class Database:
+    """One connection, one user at a time; several threads may share it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        with self._translated():
+            _make_private(path)
+            self._connection = sqlite3.connect(
+                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            try:
+                self._prepare()
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def _prepare(self) -> None:
+        self._connection.executescript(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;"
+            "PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;"
+        )
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if version > len(MIGRATIONS):
+            raise MemoryFailed(f"{self.path} was written by a newer signoff", hint="Update signoff.")
+        if version < len(MIGRATIONS):
+            self._migrate()
+
+    def _migrate(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            (version,) = self._connection.execute("PRAGMA user_version").fetchone()  # somebody may have been faster
+            for script in MIGRATIONS[version:]:
+                for statement in _statements(script):
+                    self._connection.execute(statement)
+            self._connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+            self._connection.execute("COMMIT")
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """One consistent view for everything asked inside."""
+        with self._lock, self._translated():
+            self._connection.execute("BEGIN")
+            try:
+                yield self._connection
+            finally:
+                self._connection.execute("COMMIT")
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """All of it or nothing; durable when this returns."""
+        with self._lock, self._translated():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            name = getattr(error, "sqlite_errorname", "") or ""
+            known = next((told for prefix, told in _KINDS.items() if name.startswith(prefix)), None)
+            kind, what = known or (MemoryFailed, f"failed: {error}")
+            damaged = what == "is damaged"
+            hint = "Move it away together with its -wal and -shm files; a new one is made." if damaged else None
+            raise kind(f"the memory {self.path} {what}", hint=hint) from error
+        except OSError as error:
+            raise MemoryUnavailable(f"the memory {self.path} cannot be opened: {error.strerror}") from error
+
+
+def _make_private(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+
+
+def _statements(script: str) -> Iterator[str]:
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

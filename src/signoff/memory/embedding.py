@@ -1,0 +1,84 @@
+"""Meaning as numbers: a static model that lies in a wheel, read with numpy and tokenizers. Nothing is downloaded.
+
+A word is one vector; a text is the mean of its words. The extra `signoff[embedding]` brings the files; without it
+`load()` gives None and the memory goes by words alone.
+"""
+
+import importlib
+import importlib.util
+import json
+import struct
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+MOST_TOKENS = 128  # of a text; the rest of it is left to the words
+_WEIGHTS = "weights/l2_supercat_256.safetensors"
+_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+
+
+class Embedding:
+    """Arrays are numpy's; whoever has no numpy has no Embedding."""
+
+    def __init__(self, numpy: Any, tokenizer: Any, weights: Any) -> None:
+        self.numpy = numpy
+        self._tokenizer = tokenizer
+        self._weights = weights
+        self._units: Any = None
+
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        return [code.ids[:MOST_TOKENS] for code in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+
+    def mean(self, tokens: Sequence[int]) -> Any:
+        """The direction of a text; zero for a text without words."""
+        if not tokens:
+            return self.numpy.zeros(self._weights.shape[1], self.numpy.float32)
+        return self.unit(self._weights[list(tokens)].astype(self.numpy.float32).mean(axis=0))
+
+    def words(self, words: Sequence[str]) -> Any:
+        """One direction for each word."""
+        return self.numpy.stack([self.mean(tokens) for tokens in self.tokens(words)])
+
+    def each(self, tokens: Any) -> Any:
+        """One direction for each token."""
+        if self._units is None:
+            weights = self._weights.astype(self.numpy.float32)
+            self._units = weights / (self.numpy.linalg.norm(weights, axis=1, keepdims=True) + 1e-9)
+        return self._units[tokens]
+
+    def unit(self, vector: Any) -> Any:
+        return vector / (self.numpy.linalg.norm(vector, axis=-1, keepdims=True) + 1e-9)
+
+
+@lru_cache(maxsize=1)
+def load() -> Embedding | None:
+    """The model, or None where the extra is not installed. The wheel's own code is not run: only its files are read."""
+    found = importlib.util.find_spec("wordllama")
+    if found is None or not found.submodule_search_locations:
+        return None
+    try:
+        numpy: Any = importlib.import_module("numpy")
+        tokenizers: Any = importlib.import_module("tokenizers")
+    except ImportError:
+        return None
+    folder = Path(found.submodule_search_locations[0])
+    try:
+        weights = _matrix(numpy, (folder / _WEIGHTS).read_bytes())
+        tokenizer = tokenizers.Tokenizer.from_file(str(folder / _TOKENIZER))
+    except (OSError, ValueError, KeyError):
+        return None
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return Embedding(numpy, tokenizer, weights)
+
+
+def _matrix(numpy: Any, data: bytes) -> Any:
+    """The one matrix of a safetensors file."""
+    (size,) = struct.unpack_from("<Q", data)
+    header = json.loads(data[8 : 8 + size])
+    (entry,) = (value for name, value in header.items() if name != "__metadata__")
+    if entry["dtype"] != "F16":
+        raise ValueError(f"unexpected kind of number {entry['dtype']}")
+    start, end = entry["data_offsets"]
+    return numpy.frombuffer(data[8 + size + start : 8 + size + end], dtype=numpy.float16).reshape(entry["shape"])

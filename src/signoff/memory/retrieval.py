@@ -1,0 +1,158 @@
+"""Find what fits a question: words first, meaning where the extra is installed, neighbours in a story, the author named.
+
+No question ranks more than `BOUND` items a project, however common its words are: words are taken rarest first as long
+as their items fit, and if the rarest alone does not, only its newest items are looked at.
+"""
+
+import math
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from signoff.memory.words import STOP, wanted
+
+BOUND = 5_000
+POOL = 64  # the best of those go on
+NEAR = (0.5, 0.25)  # what one and two places away in the same thread lends
+AUTHOR = 0.25  # what it is worth to be by whom the question names
+MEANING, SOFT = 0.5, 1.0  # what the vector and the near words are worth beside the exact words
+TITLE = 2.0  # a word in the question counts as two in the answer
+COMMON = 1.5  # words with less information than this (natural logarithm) are no clue to the meaning
+
+
+class Found(msgspec.Struct):
+    """Shares of the relevance of one item; `words` and `vector` say why."""
+
+    relevance: float
+    words: float = 0.0
+    vector: float = 0.0
+
+
+class Span(msgspec.Struct, frozen=True):
+    """The ids of one project."""
+
+    first: int
+    last: int
+    size: int  # how many there are, at most
+
+
+class Words(msgspec.Struct, frozen=True):
+    """What the words of a question are worth, and what they found."""
+
+    weights: dict[str, float]
+    scores: dict[int, float]
+
+
+def lexical(connection: sqlite3.Connection, span: Span, words: Sequence[str]) -> Words:
+    """BM25 of the best items of a project."""
+    counts = {word: _count(connection, span, word) for word in words}
+    known = sorted((word for word in words if counts[word]), key=lambda word: counts[word])
+    weights = {word: math.log(1 + (span.size + 10) / (count + 1)) for word, count in counts.items()}
+    chosen: list[str] = []
+    total = 0
+    for word in known:
+        total += counts[word]
+        if chosen and total > BOUND:
+            break
+        chosen.append(word)
+    if not chosen:
+        return Words(weights, {})
+    first = _newest(connection, span, chosen[0]) if counts[chosen[0]] > BOUND else span.first
+    rows = connection.execute(
+        "SELECT rowid, rank FROM words WHERE words MATCH ? AND rank MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rank LIMIT ?",
+        (_matching(chosen), f"bm25({TITLE}, 1.0)", first, span.last, POOL),
+    )
+    return Words(weights, {number: max(-rank, 1e-6) for number, rank in rows})
+
+
+def _count(connection: sqlite3.Connection, span: Span, word: str) -> int:
+    """How many items have the word; counting stops beyond the bound."""
+    (count,) = connection.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?)",
+        (_matching([word]), span.first, span.last, BOUND + 1),
+    ).fetchone()
+    return int(count)
+
+
+def _newest(connection: sqlite3.Connection, span: Span, word: str) -> int:
+    """Where the newest `BOUND` items with the word begin."""
+    row = connection.execute(
+        "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT 1 OFFSET ?",
+        (_matching([word]), span.first, span.last, BOUND - 1),
+    ).fetchone()
+    return int(row[0]) if row else span.first
+
+
+def _matching(words: Sequence[str]) -> str:
+    return " OR ".join(f'"{word}"' for word in words)
+
+
+def coverage(connection: sqlite3.Connection, found: Words) -> float:
+    """How much of what the question asks the best item has, from 0 to 1; BM25 alone says little in a small memory."""
+    if not found.scores:
+        return 0.0
+    best = max(found.scores, key=lambda number: found.scores[number])
+    having = "SELECT 1 FROM words WHERE words MATCH ? AND rowid = ?"
+    has = (word for word in found.weights if connection.execute(having, (_matching([word]), best)).fetchone())
+    return sum(found.weights[word] for word in has) / sum(found.weights.values())
+
+
+def blend(found: Words, vectors: Mapping[int, float], soft: Mapping[int, float], best: float) -> dict[int, Found]:
+    """Words, meaning and near words in one number; the best words alone are worth 1."""
+    scale = best or 1.0
+    blended: dict[int, Found] = {}
+    for number in {*found.scores, *vectors, *soft}:
+        words = found.scores.get(number, 0.0) / scale
+        vector = MEANING * max(0.0, vectors.get(number, 0.0)) + SOFT * soft.get(number, 0.0)
+        blended[number] = Found(words + vector, words, vector)
+    return blended
+
+
+def neighbourly(connection: sqlite3.Connection, blended: dict[int, Found], question: Sequence[str]) -> dict[int, Found]:
+    """Lend to what stands beside a find in its thread, and prefer what the person named in the question said."""
+    marks = ",".join("?" * len(blended))
+    rows = connection.execute(
+        "SELECT near.id, here.id, abs(near.position - here.position) FROM item here CROSS JOIN item near "  # noqa: S608
+        "ON near.project = here.project AND near.thread = here.thread "
+        f"AND near.position BETWEEN here.position - 2 AND here.position + 2 WHERE here.id IN ({marks}) "
+        "AND here.thread IS NOT NULL AND near.thread IS NOT NULL",
+        list(blended),
+    ).fetchall()
+    result = {number: msgspec.structs.replace(found) for number, found in blended.items()}
+    for near, here, distance in rows:
+        if distance:
+            lent = result.setdefault(near, Found(0.0))
+            share = NEAR[distance - 1]
+            lent.relevance += share * blended[here].relevance
+            lent.words += share * blended[here].words
+            lent.vector += share * blended[here].vector
+    for number in _authored(connection, list(result), frozenset(question)):
+        result[number].relevance += AUTHOR
+        result[number].words += AUTHOR
+    return result
+
+
+def _authored(connection: sqlite3.Connection, numbers: list[int], question: frozenset[str]) -> list[int]:
+    rows: list[Any] = connection.execute(
+        f"SELECT id, author FROM item WHERE author IS NOT NULL AND id IN ({','.join('?' * len(numbers))})",  # noqa: S608
+        numbers,
+    ).fetchall()
+    return [number for number, author in rows if question.intersection(wanted(author))]
+
+
+def clues(weights: Mapping[str, float]) -> dict[str, float]:
+    """The words that say what a question is about: those that not every item has."""
+    return {word: weight for word, weight in weights.items() if weight >= COMMON and word not in STOP}
+
+
+def scaled(found: dict[int, Found], certainty: float) -> dict[int, Found]:
+    """The best gets `certainty`, from 0 to 1, and the others their share of it."""
+    top = max((one.relevance for one in found.values()), default=0.0)
+    if top <= 0:
+        return {}
+    factor = certainty / top
+    return {
+        number: Found(one.relevance * factor, one.words * factor, one.vector * factor) for number, one in found.items()
+    }

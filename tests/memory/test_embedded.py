@@ -1,0 +1,298 @@
+"""The memory in a file: what goes in comes out ranked, aged and explained, and what was acknowledged stays."""
+
+import os
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+from signoff.domain.errors import MemoryBadRequest, MemoryFailed, MemoryTimeout, MemoryUnavailable
+from signoff.domain.settings import MemorySettings
+from signoff.memory import database, embedding
+from signoff.memory.embedded import Embedded
+from signoff.memory.inject import Prompt
+from signoff.memory.interface import Candidate, Query, Reference, Reply, Validation
+from signoff.memory.recall import Recall
+from signoff.memory.trust import DAY, Status
+
+NOW = 20_000 * DAY
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def memory(tmp_path: pathlib.Path, clock: Clock) -> Embedded:
+    return Embedded(tmp_path / "memory.db", clock=clock)
+
+
+def ids(memory: Embedded, question: str, project: str = "p", limit: int = 6) -> list[str]:
+    return [match.qa_id for match in memory.search(Query(project, question, limit)).value]
+
+
+def test_what_is_told_twice_is_known_once(memory: Embedded) -> None:
+    told = Candidate("p", "How to build?", "Run make.")
+    first, second = memory.candidate(told), memory.candidate(told)
+    assert first == second
+    assert first.status == 202
+    assert ids(memory, "build") == [first.value]
+
+
+def test_a_find_explains_itself(memory: Embedded) -> None:
+    memory.add((Candidate("p", "How to build the documentation?", "Run make docs.", tags=("make",)),), Status.ACTIVE)
+    (match,) = memory.search(Query("p", "building documentation")).value
+    assert match.why == pytest.approx({"words": match.relevance, "vector": 0.0, "trust": 0.12, "freshness": 0.15})
+    assert match.score == pytest.approx(0.55 * match.relevance + 0.27)
+    assert match.relevance == pytest.approx(1.0)
+    assert (match.level, match.status, match.trust, match.tags) == ("L0", "active", 0.40, ("make",))
+
+
+@pytest.mark.parametrize("question", ["", "?!", '"', "NEAR( AND OR NOT *", "a" * 5_000, "naïve café ☕", "\x00"])
+def test_any_question_has_an_answer(memory: Embedded, question: str) -> None:
+    memory.add((Candidate("p", "café", "naïve"),))
+    assert memory.search(Query("p", question)).status == 200
+
+
+def test_identifiers_are_found_by_their_parts(memory: Embedded) -> None:
+    (camel,) = memory.add((Candidate("p", "loader", "Call parseSettingsFile first."),))
+    assert ids(memory, "settings file") == [camel]
+    assert ids(memory, "parseSettingsFile") == [camel]
+
+
+def test_projects_see_themselves_the_global_one_and_what_is_shared(memory: Embedded) -> None:
+    own, other, everywhere = memory.add(Candidate(name, "deploy", f"of {name}") for name in ("p", "other", "global"))
+    assert set(ids(memory, "deploy")) == {own, everywhere}
+    assert set(ids(memory, "deploy", "stranger")) == {everywhere}
+    assert other not in ids(memory, "deploy")
+
+
+def test_neighbours_in_a_thread_help_each_other(memory: Embedded) -> None:
+    story = ["What shall we do about the flaky socket test?", "Raise its timeout.", "Fine by me.", "Lunch?"]
+    told = memory.add(Candidate("p", "talk", text, thread="t", position=place) for place, text in enumerate(story))
+    found = ids(memory, "flaky socket test")
+    assert found[:2] == [told[0], told[1]]
+    assert told[3] not in found
+
+
+def test_the_author_a_question_names_is_preferred(memory: Embedded) -> None:
+    _, wanted = memory.add(
+        Candidate("p", "note", f"The cache lives in {place}.", author=who)
+        for who, place in (("Ann", "ram"), ("Bob", "disk"))
+    )
+    assert ids(memory, "where does Bob say the cache lives")[0] == wanted
+
+
+def test_proof_raises_and_failure_removes(memory: Embedded) -> None:
+    good, bad = memory.add(
+        (Candidate("p", "cache size", "Use 64."), Candidate("p", "cache size limit", "Use 9000.")), Status.ACTIVE
+    )
+    for _ in range(2):
+        assert memory.validate(Validation("p", good, "pass", "strong")) == Reply(200, None)
+    assert ids(memory, "cache size") == [good]  # the unproved one stands back
+    for _ in range(3):
+        memory.validate(Validation("p", good, "fail", "strong"))
+    assert ids(memory, "cache size") == [bad]
+    assert memory.validate(Validation("p", "qa-unknown", "pass")) == Reply(404, None)
+
+
+def test_showing_and_using_are_counted(memory: Embedded, clock: Clock) -> None:
+    (qa_id,) = memory.add((Candidate("p", "cache", "Use 64."),))
+    clock.now += 20 * DAY
+    assert memory.search(Query("p", "cache")).value[0].freshness == pytest.approx(1 / 3)
+    memory.hit("p", (Reference(qa_id, shown=True), Reference(qa_id, shown=False, used=True), Reference("qa-unknown")))
+    item = memory.get(qa_id)
+    assert item is not None
+    assert (item.shown, item.used) == (1, 1)
+    assert memory.search(Query("p", "cache")).value[0].freshness == 1.0
+
+
+def test_the_sweep_ages_what_nobody_proved(memory: Embedded, clock: Clock) -> None:
+    active, candidate = (
+        *memory.add((Candidate("p", "a", "b"),), Status.ACTIVE),
+        *memory.add((Candidate("p", "c", "d"),)),
+    )
+    assert memory.expire() == 0
+    clock.now += 15 * DAY
+    assert memory.expire(1) + memory.expire() == 2
+    assert [(item.status, item.expires_at) for item in (memory.get(active), memory.get(candidate)) if item] == [
+        (Status.STALE, "2024-10-26T00:00:00.000+00:00"), (Status.DEPRECATED, None),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        Candidate("p", "token?", "export GITHUB_TOKEN=ghp_" + "a8B2c9D4e1" * 4),
+        Candidate("p", "AKIAIOSFODNN7EXAMPLQ", "that is the key"),
+        Candidate("p", "q", "a", metadata={"password": "hunter2hunter2xK9"}),
+        Candidate("p", " ", "a"),
+    ],
+)
+def test_secrets_are_refused(memory: Embedded, told: Candidate) -> None:
+    with pytest.raises(MemoryBadRequest):
+        memory.candidate(told)
+    with pytest.raises(MemoryBadRequest):
+        memory.add((Candidate("p", "fine", "fine"), told))
+    assert ids(memory, "fine token key q a") == []
+
+
+def test_private_details_are_masked(memory: Embedded) -> None:
+    (qa_id,) = memory.add((Candidate("p", "Who owns it?", "Ask jane.roe@example.com."),))
+    item = memory.get(qa_id)
+    assert item is not None
+    assert "jane" not in item.answer
+
+
+def test_the_file_is_private(memory: Embedded) -> None:
+    assert memory.database.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_no_question_ranks_more_than_the_bound(memory: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("signoff.memory.retrieval.BOUND", 50)
+    told = memory.add(
+        Candidate("p", f"note {n}", "common words everywhere" + (" rare" if n == 3 else "")) for n in range(400)
+    )
+    assert ids(memory, "common rare words")[0] == told[3]
+    assert set(ids(memory, "common", limit=20)) <= set(told[350:])
+
+
+@pytest.mark.skipif(embedding.load() is None, reason="the extra for embeddings is not installed")
+def test_meaning_finds_what_words_do_not(tmp_path: pathlib.Path) -> None:
+    notes = [
+        ("food", "We had soup and bread."),
+        ("pets", "The puppy barks at night."),
+        ("money", "Pay the invoice by Friday."),
+    ]
+    told = [Candidate("p", question, answer) for question, answer in notes]
+    words = Embedded(tmp_path / "memory.db")
+    pets = words.add(told)[1]
+    assert ids(words, "dog") == []
+    words.close()
+    meaning = Embedded(tmp_path / "memory.db", embedding=embedding.load())  # vectors are made up for
+    (first, *_) = meaning.search(Query("p", "dog")).value
+    assert first.qa_id == pets
+    assert first.why["vector"] > 0
+    (cat,) = meaning.add((Candidate("p", "cats", "A kitten sleeps."),))
+    assert ids(meaning, "feline")[0] == cat
+
+
+WRITER = """
+import pathlib, sys
+from signoff.memory.embedded import Embedded
+from signoff.memory.interface import Candidate
+memory = Embedded(pathlib.Path(sys.argv[1]))
+for number in range(100_000):
+    print(memory.candidate(Candidate("p", f"question {number}", "answer")).value, flush=True)
+"""
+
+
+def test_what_was_acknowledged_survives_being_killed_at_any_moment(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "memory.db"
+    acknowledged: list[str] = []
+    for kill_after in (1, 2, 3, 5, 8, 13, 21, 34):
+        child = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
+        assert child.stdout is not None
+        for line, _ in zip(child.stdout, range(kill_after), strict=False):
+            acknowledged.append(line.strip())
+        os.kill(child.pid, signal.SIGKILL)
+        acknowledged += [line.strip() for line in child.stdout if line.endswith("\n")]
+        child.wait(10)
+        child.stdout.close()
+    memory = Embedded(path)
+    assert all(memory.get(qa_id) is not None for qa_id in acknowledged)
+    with memory.database.reading() as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        counts = connection.execute("SELECT (SELECT count(*) FROM item), (SELECT count(*) FROM words)").fetchone()
+    assert counts[0] == counts[1] >= len(set(acknowledged))
+
+
+def degrades(path: pathlib.Path, kind: type[MemoryFailed]) -> None:
+    """The memory fails in our own words, and a run goes on without it and says so."""
+    said: list[str] = []
+    with pytest.raises(kind):
+        Embedded(path).candidate(Candidate("p", "new", "thing"))
+    try:
+        memory = Embedded(path)
+    except MemoryFailed:
+        return  # whoever opens it for a run takes NoMemory instead, and says why
+    recall = Recall(memory, MemorySettings(), "p", say=said.append)
+    recall.before("a question about the cache")
+    assert recall.before("new") == Prompt(system="", user="new")
+
+
+def test_a_locked_file(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.05)
+    path = tmp_path / "memory.db"
+    Embedded(path).close()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    degrades(path, MemoryTimeout)
+    other.execute("ROLLBACK")
+    other.close()
+
+
+def test_a_full_disk_loses_nothing_that_was_acknowledged(tmp_path: pathlib.Path) -> None:
+    memory = Embedded(tmp_path / "memory.db")
+    (kept,) = memory.add((Candidate("p", "kept", "yes"),))
+    with memory.database.reading() as connection:
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+    with pytest.raises(MemoryUnavailable, match="disk is full"):
+        memory.add(Candidate("p", f"question {number}", "word " * 500) for number in range(200))
+    assert ids(memory, "kept") == [kept]
+    assert ids(memory, "question word") == []
+
+
+@pytest.mark.parametrize("damage", [b"this is no database" * 300, b"SQLite format 3\0" + b"\xff" * 8_000])
+def test_a_damaged_file(tmp_path: pathlib.Path, damage: bytes) -> None:
+    path = tmp_path / "memory.db"
+    path.write_bytes(damage)
+    with pytest.raises(MemoryFailed, match="is damaged") as caught:
+        Embedded(path)
+    assert "Move it away" in (caught.value.hint or "")
+    assert path.read_bytes() == damage  # what can still be saved is not made worse
+
+
+def test_a_damaged_page(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "memory.db"
+    memory = Embedded(path)
+    memory.add(Candidate("p", f"question {number}", "words and more words") for number in range(300))
+    memory.close()
+    data = bytearray(path.read_bytes())
+    for page in range(2, len(data) // 4096):
+        data[page * 4096 : page * 4096 + 200] = b"\xff" * 200
+    path.write_bytes(data)
+    recall = Recall(Embedded(path), MemorySettings(), "p", say=(said := list[str]()).append)
+    assert recall.before("question words") == Prompt(system="", user="question words")
+    assert len(said) == 1
+    assert "is damaged" in said[0]
+
+
+def test_a_place_that_cannot_be_written(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(MemoryUnavailable):
+        Embedded(tmp_path / "file" / "memory.db")
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere.db")
+    with pytest.raises(MemoryUnavailable):
+        Embedded(tmp_path / "link")
+
+
+def test_a_file_of_a_newer_signoff_is_left_alone(tmp_path: pathlib.Path) -> None:
+    connection = sqlite3.connect(tmp_path / "memory.db")
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(MemoryFailed, match="newer signoff"):
+        Embedded(tmp_path / "memory.db")
