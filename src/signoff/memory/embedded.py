@@ -213,12 +213,12 @@ def project_number(connection: sqlite3.Connection, name: str) -> int:
     return int(number)
 
 
-def index_text(entry: Candidate | Item) -> tuple[str, str]:
+def index_text(entry: Candidate) -> tuple[str, str]:
     title = " ".join(part for part in (entry.question, entry.summary, *entry.tags, dated(entry.occurred_at)) if part)
     return indexed(title), indexed(entry.answer)
 
 
-def meant(entry: Candidate | Item) -> str:
+def meant(entry: Candidate) -> str:
     """The text that carries the meaning."""
     return f"{entry.question} {entry.summary or ''} {entry.answer}"
 

@@ -17,24 +17,10 @@ COLUMNS = (
 )
 
 
-class Item(msgspec.Struct, frozen=True):
-    """As it is shown and exported. Moments are RFC 3339; `id` is only for the index."""
+class Item(Candidate, frozen=True, kw_only=True):
+    """As it is shown and exported. Moments are RFC 3339."""
 
     qa_id: str
-    project_id: str
-    question: str
-    answer: str
-    summary: str | None = None
-    tags: tuple[str, ...] = ()
-    metadata: dict[str, Any] = {}
-    source: str | None = None
-    author: str | None = None
-    confidence: float = 0.5
-    thread: str | None = None
-    position: int | None = None
-    occurred_at: str | None = None
-    run_id: str | None = None
-    calls: tuple[str, ...] = ()
     status: Status = Status.CANDIDATE
     level: str = "L0"
     trust: float = 0.4
