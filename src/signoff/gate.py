@@ -248,6 +248,8 @@ class Gate:
             outside=outside,
             start=lambda request, on_output=None: self._sandboxes.start(request, allowance, on_output),
             progress=lambda stream, text: loop.call_soon_threadsafe(self._show, CallProgress(call_id, text, stream)),
+            show=self._show,
+            readable=lambda path: self._may_read(case, path),
         )
         saved = await self._saved(case, clearance.verdict)
         changed: tuple[str, ...] = ()
@@ -260,6 +262,10 @@ class Gate:
             return done
         artifacts = msgspec.structs.replace(done.artifacts, files_changed=changed)
         return msgspec.structs.replace(done, artifacts=artifacts)
+
+    def _may_read(self, case: Case, path: str) -> bool:
+        intent = followed(Intent(case.intent.tool, case.intent.action, (FileRead(path),)))
+        return self._rulebook.judge(intent, self._granted)[0].decision is Decision.ALLOW
 
     async def _saved(self, case: Case, verdict: Verdict) -> Pending | None:
         """What the call may change, kept so that it can be put back; a call whose effects cannot be undone does not run."""

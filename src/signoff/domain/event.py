@@ -1,5 +1,7 @@
 """What happens during a run, as it happens: one union, many readers (terminal, ACP, stream-json, live view)."""
 
+from typing import Literal
+
 import msgspec
 
 from signoff.domain.call import ToolCall, ToolResult
@@ -45,6 +47,18 @@ class Display(msgspec.Struct, frozen=True, tag="display"):
     evidence: tuple[str, ...] = ()
 
 
+class PlanEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    content: str
+    status: Literal["pending", "in_progress", "completed"] = "pending"
+    priority: Literal["high", "medium", "low"] = "medium"
+
+
+class PlanUpdated(msgspec.Struct, frozen=True, tag="plan"):
+    """What the agent means to do, all of it anew."""
+
+    entries: tuple[PlanEntry, ...]
+
+
 class Warned(msgspec.Struct, frozen=True, tag="warning"):
     message: str
 
@@ -63,6 +77,7 @@ RunEvent = (
     | CallProgress
     | CallFinished
     | Display
+    | PlanUpdated
     | Warned
     | DeveloperMessage
 )

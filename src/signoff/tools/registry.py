@@ -10,8 +10,18 @@ from signoff.tools.tool import Tool
 
 TOOLS: Mapping[str, str] = {
     "apply_patch": "signoff.tools.apply_patch:ApplyPatch",
+    "ask_user": "signoff.tools.ask_user:AskUser",
+    "delete_file": "signoff.tools.delete_file:DeleteFile",
+    "display": "signoff.tools.display:DisplayTool",
+    "edit_file": "signoff.tools.edit_file:EditFile",
+    "glob_file_search": "signoff.tools.glob_file_search:GlobFileSearch",
+    "list_dir": "signoff.tools.list_dir:ListDirectory",
+    "move_file": "signoff.tools.move_file:MoveFile",
     "nothing": "signoff.tools.nothing:Nothing",
+    "read_file": "signoff.tools.read_file:ReadFile",
     "run_terminal_cmd": "signoff.tools.run_terminal_cmd:RunTerminalCommand",
+    "update_plan": "signoff.tools.update_plan:UpdatePlan",
+    "write_file": "signoff.tools.write_file:WriteFile",
 }
 
 

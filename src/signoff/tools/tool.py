@@ -11,6 +11,7 @@ import msgspec
 from signoff.approvals.request import Subject
 from signoff.domain.call import Artifacts, Failure, ToolCall
 from signoff.domain.errors import InvalidArguments, SandboxDenied
+from signoff.domain.event import RunEvent
 from signoff.domain.intent import Intent, Permission
 from signoff.domain.settings import ApprovalPolicy
 from signoff.sandbox.converse import OnOutput
@@ -38,6 +39,8 @@ class Attempt(msgspec.Struct, frozen=True):
     outside: bool
     start: Start  # runs a process where this attempt may run it
     progress: Callable[[str, str], object]  # stream and text, while it runs; from any thread
+    show: Callable[[RunEvent], object]  # to the person, and to whoever else follows the run
+    readable: Callable[[str], bool]  # would the policy let this call read that file as well?
 
 
 class Done(msgspec.Struct, frozen=True):

@@ -75,5 +75,5 @@ BUILTINS = _all(
     Builtin("default.deny", _DENY, "no rule speaks about this tool; the default is deny"),
 )
 MATCHES = {name: rule.match for name, rule in BUILTINS.items()}
-HARMLESS_TOOLS = frozenset({"display", "update_plan"})
+HARMLESS_TOOLS = frozenset({"ask_user", "display", "list_jobs", "read_job_output", "stop_job", "update_plan"})
 BULK = 20

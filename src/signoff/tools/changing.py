@@ -1,0 +1,109 @@
+"""What all tools that change files have in common: the intent, the question, the difference shown, and all or nothing."""
+
+import enum
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import msgspec
+
+from signoff.approvals.request import PatchSubject, Subject
+from signoff.domain.call import Artifacts
+from signoff.domain.errors import SignoffError
+from signoff.domain.intent import Action, Aspect, FileDelete, FileRead, FileWrite, Intent
+from signoff.domain.review import FileChange
+from signoff.files.ground import Ground, shown
+from signoff.tools.edits import Edit, carry_out, change_shown, diff
+from signoff.tools.tool import Attempt, Done, Place, Tool
+
+Arguments = TypeVar("Arguments", bound=msgspec.Struct)
+
+
+class What(enum.StrEnum):
+    ADDED = "A"
+    MODIFIED = "M"
+    DELETED = "D"
+
+
+class ChangedFile(msgspec.Struct, frozen=True):
+    path: str
+    change: What
+
+
+class Changed(msgspec.Struct, frozen=True):
+    applied: bool
+    files: tuple[ChangedFile, ...]
+    diff: str | None = None  # of a dry run
+
+
+class FileKey(msgspec.Struct, frozen=True):
+    """What a yes for the session covers: changes of this file."""
+
+    path: str
+
+
+class ChangingTool(Tool[Arguments], Protocol):
+    """A tool that says which files it touches and what becomes of them; the rest is here."""
+
+    side_effects: ClassVar[tuple[str, ...]] = ("changes files",)
+    returns: ClassVar[type[msgspec.Struct]] = Changed
+
+    def touched(self, arguments: Arguments, place: Place) -> list[Aspect]: ...
+
+    def edits(self, arguments: Arguments, ground: Ground, place: Place) -> list[Edit]:
+        """What becomes of each file, with nothing written yet."""
+        ...
+
+    def previews(self, arguments: Arguments) -> bool:
+        """Is only the difference wanted?"""
+        return False
+
+    def as_written(self, arguments: Arguments, place: Place) -> dict[str, FileChange]:
+        """What to show of a call that does not fit the files; it will fail when it runs."""
+        return {}
+
+    def intent(self, arguments: Arguments, place: Place) -> Intent:
+        aspects = self.touched(arguments, place)
+        if not self.previews(arguments):
+            return Intent(self.name, Action.WRITE, tuple(aspects))
+        reads = {aspect.path: None for aspect in aspects if isinstance(aspect, FileRead | FileWrite | FileDelete)}
+        return Intent(self.name, Action.READ, tuple(map(FileRead, reads)))
+
+    def approval_keys(self, arguments: Arguments, place: Place) -> tuple[Any, ...]:
+        aspects = self.touched(arguments, place)
+        changed = (aspect.path for aspect in aspects if isinstance(aspect, FileWrite | FileDelete))
+        return tuple(map(FileKey, dict.fromkeys(changed)))
+
+    def subject(self, arguments: Arguments, place: Place) -> Subject | None:
+        """The true differences if the call fits the files, else the call as it is."""
+        try:
+            with Ground(place.workspace) as ground:
+                edits = self.edits(arguments, ground, place)
+        except SignoffError:
+            written = self.as_written(arguments, place)
+            return PatchSubject(written) if written else None
+        return PatchSubject({edit.path: change_shown(edit, shown(edit.path, place.workspace)) for edit in edits})
+
+    async def run(self, arguments: Arguments, attempt: Attempt) -> Done:
+        place, preview = attempt.place, self.previews(arguments)
+        with Ground(place.workspace) as ground:
+            edits = self.edits(arguments, ground, place)
+            if not preview:
+                carry_out(edits, ground)
+        return _done(edits, place, preview)
+
+
+def _done(edits: list[Edit], place: Place, preview: bool) -> Done:
+    names = {edit.path: shown(edit.path, place.workspace) for edit in edits}
+    differences = "".join(diff(edit, names[edit.path]) for edit in edits)
+    differences = differences.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    files = tuple(ChangedFile(names[edit.path], _what(edit)) for edit in edits)
+    return Done(
+        payload=msgspec.to_builtins(Changed(not preview, files, differences if preview else None)),
+        artifacts=Artifacts() if preview else Artifacts(files_changed=tuple(names.values())),
+        display=differences,
+    )
+
+
+def _what(edit: Edit) -> What:
+    if edit.before is None:
+        return What.ADDED
+    return What.DELETED if edit.after is None else What.MODIFIED
