@@ -39,7 +39,7 @@ from signoff.domain.event import (
     RunEvent,
     Warned,
 )
-from signoff.domain.intent import Escalation, FileRead, GitWrite, Intent
+from signoff.domain.intent import Escalation, FileRead, Intent
 from signoff.domain.requirement import Forbidden, NeedsApproval, Requirement, Skip
 from signoff.domain.review import (
     ApplyPatchApprovalRequestEvent,
@@ -57,9 +57,11 @@ from signoff.ledger.log import Ledger, Ticket
 from signoff.ledger.records import DecidedBy, Outcome, decision_of, result_of
 from signoff.ledger.records import Decision as DecisionRecord
 from signoff.sandbox.converse import OnOutput
+from signoff.sandbox.jobs import Job
 from signoff.sandbox.outcome import Outcome as ProcessOutcome
 from signoff.sandbox.outcome import Request as ProcessRequest
 from signoff.sandbox.sessions import Allowance
+from signoff.tools.allowance import allowance
 from signoff.tools.registry import Registry
 from signoff.tools.tool import Attempt, Done, Place, Tool, decode
 from signoff.undo.reach import reach
@@ -75,6 +77,8 @@ class Sandboxes(Protocol):
     async def start(
         self, request: ProcessRequest, allowance: Allowance, on_output: OnOutput | None = None
     ) -> ProcessOutcome: ...
+
+    async def begin(self, request: ProcessRequest, allowance: Allowance) -> Job: ...
 
 
 class Gate:
@@ -240,13 +244,14 @@ class Gate:
         outside: bool,
     ) -> Done:
         journey.sandboxed = journey.confined and not outside
-        allowance = _allowance(case.intent, clearance.verdict, outside, self._granted)
+        allowed = allowance(case.intent, clearance.verdict, outside, self._granted)
         call_id, loop = case.call.tool_call_id, asyncio.get_running_loop()
         attempt = Attempt(
             call_id=call_id,
             place=self._place,
             outside=outside,
-            start=lambda request, on_output=None: self._sandboxes.start(request, allowance, on_output),
+            start=lambda request, on_output=None: self._sandboxes.start(request, allowed, on_output),
+            begin=lambda request: self._sandboxes.begin(request, allowed),
             progress=lambda stream, text: loop.call_soon_threadsafe(self._show, CallProgress(call_id, text, stream)),
             show=self._show,
             readable=lambda path: self._may_read(case, path),
@@ -381,15 +386,3 @@ class _Journey:
     def __init__(self, confined: bool) -> None:
         self.confined = confined
         self.sandboxed = confined
-
-
-def _allowance(intent: Intent, verdict: Verdict, outside: bool, granted: tuple[str, ...]) -> Allowance:
-    """What was cleared by name is open to the command: the repository it may write, a file that a written rule opens."""
-    opened = tuple(
-        judgement.aspect.path
-        for judgement in verdict.judgements
-        if isinstance(judgement.aspect, FileRead)
-        and any(match.decision is Decision.ALLOW and not match.heuristic for match in judgement.matches)
-    )
-    writes_git = any(isinstance(aspect, GitWrite) for aspect in intent.aspects)
-    return Allowance(outside=outside, git_write=writes_git, writable=granted, unmasked=opened)

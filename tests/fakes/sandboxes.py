@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from signoff.sandbox.converse import OnOutput
+from signoff.sandbox.jobs import Job, State
 from signoff.sandbox.outcome import Backend, Cause, Denial, Outcome, Output, Request
 from signoff.sandbox.sessions import Allowance
 
@@ -48,3 +49,7 @@ class FakeSandboxes:
         if allowance.outside:
             return FINE
         return self._outcomes.pop(0) if len(self._outcomes) > 1 else self._outcomes[0]
+
+    async def begin(self, request: Request, allowance: Allowance) -> Job:
+        self.started.append((request, allowance))
+        return Job("job-1", 4711, request.argv, request.cwd, 0.0, State.RUNNING)

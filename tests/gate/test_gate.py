@@ -301,7 +301,6 @@ class TestBadCalls:
             (("run_terminal_cmd", {}), "tool.invalid_arguments"),
             (("run_terminal_cmd", {"command": 1}), "tool.invalid_arguments"),
             (("run_terminal_cmd", {"command": "ls", "more": 1}), "tool.invalid_arguments"),
-            (("run_terminal_cmd", {"command": "ls", "is_background": True}), "tool.invalid_arguments"),
             (("run_terminal_cmd", {"command": "ls"}, "2.0.0"), "tool.version"),
             (("run_terminal_cmd", {"command": "ls"}, "1.9.0"), "tool.version"),
             (("run_terminal_cmd", {"command": "ls"}, "one"), "tool.version"),

@@ -5,6 +5,7 @@ import pytest
 from signoff.domain.errors import ToolUnknown, ToolVersion
 from signoff.tools.nothing import Nothing
 from signoff.tools.registry import TOOLS, Registry, understands
+from tests.clauses import requirement
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -29,6 +30,14 @@ def test_a_tool_made_at_run_time_comes_first() -> None:
         registry.find("nothing", "2.0.0")
 
 
+@requirement("CLU-053", "CLU-054")
+def test_a_call_in_another_version_is_understood_or_refused_with_both_versions() -> None:
+    assert Registry().find("display", "1.0.9").name == "display"
+    with pytest.raises(ToolVersion, match=r"display 2.0.0 was called, and this is display 1.0.0"):
+        Registry().find("display", "2.0.0")
+
+
+@requirement("CLU-053")
 @pytest.mark.parametrize(
     ("ours", "theirs", "expected"),
     [

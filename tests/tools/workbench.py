@@ -13,7 +13,7 @@ from signoff.domain.context import Context
 from signoff.domain.event import RunEvent
 from signoff.domain.review import ReviewDecision
 from signoff.domain.settings import ApprovalPolicy, SandboxMode
-from signoff.gate import Gate
+from signoff.gate import Gate, Sandboxes
 from signoff.tools.registry import Registry
 from signoff.tools.tool import Place, Tool
 from signoff.tools.undo import UndoCall
@@ -32,9 +32,10 @@ class Workbench:
         sandbox: SandboxMode = SandboxMode.WORKSPACE_WRITE,
         answers: Iterable[ReviewDecision] = (),
         tools: Iterable[Tool[Any]] = (),
+        sandboxes: Sandboxes | None = None,
     ) -> None:
         self.workspace = directory / "space"
-        self.workspace.mkdir()
+        self.workspace.mkdir(exist_ok=True)
         self.home = directory / "home"
         self.home.mkdir(exist_ok=True)
         self.undo = directory / "undo"
@@ -53,7 +54,7 @@ class Workbench:
             rulebook=SessionRules(MemoryFiles(), context),
             reviewer=self.person,
             ledger=self.ledger,
-            sandboxes=self.sandboxes,
+            sandboxes=sandboxes or self.sandboxes,
             place=self.place,
             approval=approval,
             show=self.events.append,

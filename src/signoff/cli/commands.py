@@ -29,6 +29,7 @@ COMMANDS: dict[str, Entry] = {
     "sandbox": Entry("signoff.cli.sandbox:sandbox", "Run one command in the sandbox, without policy."),
     "replay": Entry("signoff.cli.replay:replay_", "Judge a recorded run again, under other rules."),
     "wrap": Entry("signoff.cli.wrap:wrap", "Supervise another agent: pass its output through, judge each tool call."),
+    "tools": Entry("signoff.cli.tools:tools", "See the tools an agent has, and call one through the gate."),
     "undo": Entry("signoff.cli.undo:undo", "Put back what a call or a run changed."),
     "version": Entry("signoff.cli.version:version", "Show what is installed: version, commit, Python, platform."),
 }

@@ -33,6 +33,7 @@ from signoff.sandbox.profile import resolve
 from signoff.sandbox.proxy import Connection
 from signoff.sandbox.session import Attach
 from signoff.sandbox.sessions import Sessions
+from signoff.tools.jobs import job_tools
 from signoff.tools.registry import Registry
 from signoff.tools.tool import Place, Tool
 from signoff.tools.undo import UndoCall
@@ -81,6 +82,8 @@ def opened(
         doors: list[Gate] = []  # the proxy asks the gate, and the gate needs the sandboxes that the proxy serves
         attach = _attach(doors, ledger) if settings.sandbox.network is Network.LIMITED else None
         with Sessions(profile, os.environ, attach=attach) as sandboxes:
+            for tool in job_tools(sandboxes.jobs):
+                registry.add(tool)
             gate = Gate(
                 registry=registry,
                 rulebook=SessionRules(rules, context, audit=settings.policy.audit),

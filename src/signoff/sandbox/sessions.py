@@ -15,7 +15,9 @@ from typing import Self
 import msgspec
 
 from signoff.domain.settings import SandboxMode
+from signoff.sandbox.background import in_sandbox
 from signoff.sandbox.converse import OnOutput
+from signoff.sandbox.jobs import Job, Jobs
 from signoff.sandbox.outcome import Outcome, Request, Strength
 from signoff.sandbox.profile import Profile
 from signoff.sandbox.session import Attach, Session
@@ -46,12 +48,14 @@ class Sessions:
         self._lock = threading.Lock()
         self._sessions: dict[Profile, Session] = {}
         self._closing = contextlib.ExitStack()
+        self.jobs = Jobs(in_sandbox(lambda: self._open(profile)))
         self._threads = concurrent.futures.ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="sandbox")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.jobs.__exit__()
         self._threads.shutdown(cancel_futures=True)
         self._closing.close()
 
@@ -70,6 +74,12 @@ class Sessions:
             stop.set()
             await asyncio.wait({running})  # bounded: the sandbox kills what does not end by itself
             raise
+
+    async def begin(self, request: Request, allowance: Allowance) -> Job:
+        """Start a command that goes on in the background, in a sandbox of its own."""
+        profile = allowed(self._profile, allowance)
+        starter = in_sandbox(lambda: self._open(profile))
+        return await asyncio.to_thread(self.jobs.start, request, by=starter)
 
     def _run(
         self, request: Request, allowance: Allowance, on_output: OnOutput | None, stop: threading.Event

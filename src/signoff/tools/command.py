@@ -11,6 +11,7 @@ from signoff.domain.errors import ResourceExhausted, SandboxDenied, ToolTimeout
 from signoff.domain.intent import Escalation
 from signoff.sandbox.converse import OnOutput
 from signoff.sandbox.outcome import Denial, Outcome
+from signoff.tools.plain_output import plain
 from signoff.tools.tool import Attempt, Done, Place
 
 
@@ -20,6 +21,18 @@ class CommandKey(msgspec.Struct, frozen=True):
     command: tuple[str, ...]
     cwd: str
     sandbox_permissions: Escalation
+
+
+class CommandResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`exit_code` is None, and `job_id` and `pid` are there, for a command that goes on in the background."""
+
+    exit_code: int | None
+    stdout: str
+    stderr: str
+    truncated: bool
+    backend: str | None
+    job_id: str | None = None
+    pid: int | None = None
 
 
 def directory(cwd: str | None, place: Place) -> str:
@@ -50,13 +63,16 @@ def done(command: str, outcome: Outcome) -> Done:
 
 
 def _payload(outcome: Outcome) -> dict[str, Any]:
-    return {
-        "exit_code": outcome.status,
-        "stdout": outcome.stdout.text(),
-        "stderr": outcome.stderr.text(),
-        "truncated": outcome.stdout.truncated or outcome.stderr.truncated,
-        "backend": str(outcome.backend),
-    }
+    """For the model: what a terminal would have left on the screen."""
+    result = CommandResult(
+        exit_code=outcome.status,
+        stdout=plain(outcome.stdout.text()),
+        stderr=plain(outcome.stderr.text()),
+        truncated=outcome.stdout.truncated or outcome.stderr.truncated,
+        backend=str(outcome.backend),
+    )
+    payload: dict[str, Any] = msgspec.to_builtins(result)
+    return payload
 
 
 def _failure(outcome: Outcome) -> Failure | None:

@@ -23,6 +23,7 @@ TOOLS: Mapping[str, str] = {
     "update_plan": "signoff.tools.update_plan:UpdatePlan",
     "write_file": "signoff.tools.write_file:WriteFile",
 }
+_FOR_MEASURING = {"nothing"}
 
 
 class Registry:
@@ -35,6 +36,10 @@ class Registry:
     def add(self, tool: Tool[Any]) -> None:
         """A tool that is made at run time."""
         self._loaded[tool.name] = tool
+
+    def names(self) -> list[str]:
+        """Those an agent can use."""
+        return sorted({*self._targets, *self._loaded} - _FOR_MEASURING)
 
     def find(self, name: str, version: str = "") -> Tool[Any]:
         """The tool, if it understands calls of that version. An empty version means whatever there is."""

@@ -1,22 +1,22 @@
 """run_terminal_cmd: one shell command line, in the sandbox unless it was cleared to run outside."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from signoff.approvals.request import CommandSubject, Subject
-from signoff.domain.errors import InvalidArguments
+from signoff.domain.call import Artifacts
 from signoff.domain.intent import Escalation, Intent, Permission
 from signoff.policy.intents import argv_intent
 from signoff.sandbox.outcome import Request
-from signoff.tools.command import CommandKey, directory, done, relay
+from signoff.tools.command import CommandKey, CommandResult, directory, done, relay
 from signoff.tools.tool import Attempt, Done, Place, Tool
 
 
 class RunArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     command: str
     is_background: bool = False
-    timeout_ms: int | None = None
+    timeout_ms: Annotated[int, msgspec.Meta(ge=1)] | None = None
     cwd: str | None = None  # relative to the workspace
     justification: str | None = None
     escalate: bool = False
@@ -34,15 +34,14 @@ class RunArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RunTerminalCommand(Tool[RunArguments]):
     name = "run_terminal_cmd"
     version = "1.0.0"
-    description = "Run a shell command line and give its output and exit code."
+    description = "Run a shell command line and give its output and exit code; with is_background let it go on and give its job_id."
     permissions = (Permission.PROC_EXEC,)
     side_effects = ("starts processes", "may change files in the writable roots")
     arguments = RunArguments
+    returns = CommandResult
     escalate_on_failure = True
 
     def intent(self, arguments: RunArguments, place: Place) -> Intent:
-        if arguments.is_background:
-            raise InvalidArguments("commands in the background are not possible yet")
         return argv_intent(
             arguments.argv,
             cwd=directory(arguments.cwd, place),
@@ -61,4 +60,12 @@ class RunTerminalCommand(Tool[RunArguments]):
 
     async def run(self, arguments: RunArguments, attempt: Attempt) -> Done:
         request = Request(arguments.argv, directory(arguments.cwd, attempt.place), timeout_ms=arguments.timeout_ms)
-        return done(arguments.command, await attempt.start(request, relay(attempt)))
+        if not arguments.is_background:
+            return done(arguments.command, await attempt.start(request, relay(attempt)))
+        job = await attempt.begin(request)
+        started = CommandResult(None, "", "", truncated=False, backend=None, job_id=job.id, pid=job.pid)
+        return Done(
+            payload=msgspec.to_builtins(started),
+            artifacts=Artifacts(commands_run=(arguments.command,)),
+            display=f"{job.id} goes on in the background (pid {job.pid})",
+        )

@@ -15,6 +15,7 @@ from signoff.domain.event import RunEvent
 from signoff.domain.intent import Intent, Permission
 from signoff.domain.settings import ApprovalPolicy
 from signoff.sandbox.converse import OnOutput
+from signoff.sandbox.jobs import Job
 from signoff.sandbox.outcome import Outcome, Request
 
 Arguments = TypeVar("Arguments", bound=msgspec.Struct)
@@ -38,6 +39,7 @@ class Attempt(msgspec.Struct, frozen=True):
     place: Place
     outside: bool
     start: Start  # runs a process where this attempt may run it
+    begin: Callable[[Request], Awaitable[Job]]  # the same in the background
     progress: Callable[[str, str], object]  # stream and text, while it runs; from any thread
     show: Callable[[RunEvent], object]  # to the person, and to whoever else follows the run
     readable: Callable[[str], bool]  # would the policy let this call read that file as well?

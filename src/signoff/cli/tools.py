@@ -1,0 +1,139 @@
+"""signoff tools: what an agent may do, and one call of it by hand."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from signoff.cli import wiring
+from signoff.cli.app import Group
+from signoff.cli.judging import approval_option, sandbox_option
+from signoff.cli.output import Output, json_option
+from signoff.cli.wiring_gate import opened
+from signoff.domain.call import ToolResult
+from signoff.domain.errors import Exit, UsageError, exit_of
+from signoff.domain.event import CallProgress, Display, RunEvent, Warned
+from signoff.domain.visible import visible
+from signoff.sandbox.jobs import Jobs, OnEnd, OnOutput, Running
+from signoff.sandbox.outcome import Request
+from signoff.tools.describe import describe
+from signoff.tools.jobs import job_tools
+from signoff.tools.registry import Registry
+from signoff.tools.undo import UndoCall
+from signoff.undo.snapshot import Undo
+
+
+@click.group(cls=Group)
+def tools() -> None:
+    """See the tools an agent has, and call one of them through the gate.
+
+    \b
+    Examples:
+      signoff tools list
+      signoff tools schema apply_patch
+      signoff tools call read_file --args '{"path": "README.md"}'
+    """
+
+
+@tools.command("list")
+@json_option
+@click.pass_obj
+def list_(output: Output, as_json: bool) -> None:
+    """Every tool: name, version, what it does; with --json also schemas, permissions and side effects.
+
+    \b
+    Examples:
+      signoff tools list
+      signoff tools list --json
+    """
+    registry = _registry()
+    found = [describe(registry.find(name)) for name in registry.names()]
+    if as_json:
+        output.json({"tools": found})
+        return
+    for one in found:
+        output.text(f"{one.name:18} {one.version}  {one.description}")
+
+
+@tools.command()
+@click.argument("name")
+@click.pass_obj
+def schema(output: Output, name: str) -> None:
+    """The JSON Schemas of a tool's arguments and result, and what it needs.
+
+    \b
+    Examples:
+      signoff tools schema run_terminal_cmd
+    """
+    output.json(describe(_registry().find(name)))
+
+
+@tools.command()
+@approval_option
+@sandbox_option
+@json_option
+@click.option("--args", "text", default="{}", show_default=True, help="The arguments, as one JSON object.")
+@click.argument("name")
+@click.pass_obj
+def call(output: Output, name: str, text: str, approval: str | None, sandbox: str | None, as_json: bool) -> int:
+    """Call a tool in the current directory: judged, asked about, confined and recorded like an agent's call.
+
+    What it shows goes to stdout; with --json the whole result does. The exit status is 0, or that of the error.
+
+    \b
+    Examples:
+      signoff tools call list_dir
+      signoff tools call grep --args '{"pattern": "TODO"}' --json
+    """
+    args = _arguments(text)
+    flags = {"approval": approval, "sandbox.mode": sandbox}
+    chosen = {**output.flags, **{key: value for key, value in flags.items() if value}}
+    loaded = wiring.configuration(msgspec.structs.replace(output, flags=chosen))
+    with opened(output, loaded, ("signoff", "tools", "call", name), show=lambda event: _show(output, event)) as run:
+        result = asyncio.run(run.gate.call(run.call(name, args), source="shell"))
+        run.status = Exit.OK if result.error is None else exit_of(result.error.code)
+    _print(output, result, as_json)
+    return run.status
+
+
+def _print(output: Output, result: ToolResult, as_json: bool) -> None:
+    if as_json:
+        output.json(result)
+    elif result.error is not None:
+        output.say(f"signoff: {visible(result.error.message)}")
+    elif result.display is not None:
+        for line in result.display.splitlines():
+            output.text("\t".join(map(visible, line.split("\t"))))
+
+
+def _show(output: Output, event: RunEvent) -> None:
+    match event:
+        case Warned(message=message):
+            output.warn(message)
+        case CallProgress(text=text):
+            output.say(visible(text.rstrip("\n")))
+        case Display(content=content, level=level):
+            output.say(visible(f"[{level}] {content[:200]}"))
+        case _:
+            pass
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    with contextlib.suppress(msgspec.DecodeError):
+        return msgspec.json.decode(text.encode(), type=dict[str, Any])
+    raise UsageError("--args is not a JSON object", hint="""For example: --args '{"path": "README.md"}'""")
+
+
+def _never(request: Request, on_output: OnOutput, on_end: OnEnd) -> Running:
+    raise UsageError("nothing is started here")
+
+
+def _registry() -> Registry:
+    """Every tool, for looking at; `opened` makes those that run."""
+    registry = Registry()
+    for tool in (UndoCall(Undo("", str(Path.cwd()), "")), *job_tools(Jobs(_never))):
+        registry.add(tool)
+    return registry
