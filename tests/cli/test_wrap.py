@@ -3,9 +3,11 @@
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 
+import pexpect
 import pytest
 
 from tests.clauses import requirement
@@ -186,3 +188,29 @@ def test_a_run_is_told_as_spans_to_a_real_receiver(workspace: pathlib.Path, monk
     assert all(each["rule_id"] for each in decided)
     assert len({span.trace for span in receiver.spans}) == 1
     assert root.attributes["exit_code"] == 1
+
+
+@requirement("MEM-008", "MEM-052", "MEM-102")
+def test_events_on_stderr_count_too_and_the_rest_of_it_passes(workspace: pathlib.Path, home: pathlib.Path) -> None:
+    done = wrap(workspace, "--", "sh", "-c", f"echo before >&2; echo '{REQUEST}' >&2; printf after >&2")
+    assert done.stderr.startswith("before\n")
+    assert "after" in done.stderr
+    assert REQUEST not in done.stderr
+    (request,) = (record for record in ledger(home) if record["type"] == "request")
+    (file,) = (home / ".local/state/signoff/runs").glob("*.jsonl")
+    assert (request["tool_call_id"], request["trace_id"]) == ("a", file.stem)
+
+
+@requirement("MEM-068")
+def test_a_person_answers_at_the_terminal_whatever_stdin_is(workspace: pathlib.Path) -> None:
+    command = shlex.join([*PROGRAM, "wrap", "--", *AGENT, "rm -rf build"])
+    (workspace / "build").mkdir()
+    with pexpect.spawn("/bin/sh", ["-c", f"{command} < /dev/null"], cwd=str(workspace), timeout=60) as terminal:
+        terminal.expect("rm -rf build")
+        terminal.expect("yes, once")
+        while terminal.isalive():  # a key that comes too early does not count, so it is offered again
+            terminal.send("y")
+            if terminal.expect([pexpect.EOF, pexpect.TIMEOUT], timeout=1) == 0:
+                break
+    assert not (workspace / "build").exists()
+    assert terminal.exitstatus == 0

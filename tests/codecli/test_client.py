@@ -141,6 +141,17 @@ def test_an_abort_ends_the_wait_with_a_failed_result(supervisor: Supervisor) -> 
     assert isinstance(supervisor.call().get(timeout=WAIT), Aborted)
 
 
+@requirement("MEM-040")
+def test_after_a_timeout_the_same_can_be_asked_again_under_a_new_id(supervisor: Supervisor) -> None:
+    supervisor.say("policy.ping", "ping-1", timeout_ms=20)
+    assert supervisor.client.supervised.wait(WAIT)
+    assert not supervisor.client.request("shell", "exec", {"command": "ls"}).allowed
+    first, second = supervisor.next("tool.request"), supervisor.call()
+    again = supervisor.next("tool.request")
+    assert again["id"] != first["id"]
+    assert isinstance(second.get(timeout=WAIT), Call)
+
+
 def test_a_lost_supervisor_is_a_no(supervisor: Supervisor) -> None:
     answer = supervisor.call()
     supervisor.next("tool.request")
