@@ -81,7 +81,7 @@ def test_without_a_run_the_list_is_empty_and_the_rest_says_so(home: pathlib.Path
     for command in ("show", "tail", "stats", "verify", "export"):
         ended = audit(command)
         assert (ended.status, ended.out) == (1, "")
-        assert ended.err.startswith("signoff: there is no run last\n")
+        assert ended.err.startswith("signoff: no run has been recorded yet\n")
     assert audit("show", "./absent.jsonl").err == "signoff: there is no ledger ./absent.jsonl\n"
 
 

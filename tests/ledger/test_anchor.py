@@ -7,7 +7,7 @@ import pytest
 
 from signoff.domain.errors import ConfigError, ConfigUnreadable, LedgerEdited, LedgerMissing
 from signoff.ledger.anchor import Head, head_of, keep, kept
-from signoff.ledger.sign import check, sign
+from signoff.ledger.sign import sign, signed_with
 from tests.ledger.books import RUN
 
 HEAD = Head(count=3, head="ab" * 32, run_id=RUN, ts="2026-03-01T09:00:00+00:00")
@@ -62,13 +62,29 @@ def test_a_file_that_vouches_for_nothing_is_no_comfort(tmp_path: pathlib.Path) -
 def test_a_signature_holds_for_its_key_and_its_statement_only(keys: tuple[str, str], tmp_path: pathlib.Path) -> None:
     private, public = keys
     signed = sign(HEAD, private)
-    check(signed, public)
-    check(signed, private)
+    assert signed_with([HEAD, signed], public) == signed_with([signed], private) == [signed]
     for changed in ({"count": 4}, {"head": "0" * 64}, {"ts": "2027-03-01T09:00:00+00:00"}, {"signature": "AAAA"}):
         with pytest.raises(LedgerEdited):
-            check(msgspec.structs.replace(signed, **changed), public)
+            signed_with([msgspec.structs.replace(signed, **changed)], public)
     with pytest.raises(LedgerMissing):
-        check(HEAD, public)
+        signed_with([HEAD], public)
+
+
+def test_two_people_may_vouch_for_one_run(keys: tuple[str, str], tmp_path: pathlib.Path) -> None:
+    from cryptography.hazmat.primitives import serialization as form
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    second = tmp_path / "second"
+    shape = (form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())
+    second.write_bytes(Ed25519PrivateKey.generate().private_bytes(*shape))
+    first, other = sign(HEAD, keys[0]), sign(HEAD, str(second))
+    assert signed_with([first, other], keys[1]) == [first]
+    assert signed_with([first, other], str(second)) == [other]
+    with pytest.raises(LedgerEdited):
+        signed_with([other], keys[1])
+    posing = msgspec.structs.replace(other, public_key=first.public_key)
+    with pytest.raises(LedgerEdited):
+        signed_with([first, posing], keys[1])
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 from signoff.cli.app import Group
 from signoff.cli.output import Output, Style, json_option
 from signoff.config import locations
-from signoff.domain.errors import Exit, LedgerMissing, UsageError
+from signoff.domain.errors import Exit, UsageError
 from signoff.domain.visible import visible
 from signoff.ledger import reading
 from signoff.ledger.anchor import Head, head_of, keep, kept
@@ -283,14 +283,7 @@ def _known_heads(run: Path, anchor: str | None, key: str | None) -> list[Head]:
     if anchor is None and key is None:
         return []
     heads = kept(anchor or f"{run}.sig", reading.glance(run).run_id)
-    if key is None:
-        return heads
-    signed = [head for head in heads if head.signature]
-    if not signed:
-        raise LedgerMissing(f"no head of this run is signed in {anchor or f'{run}.sig'}")
-    for head in signed:
-        _signing().check(head, key)
-    return signed
+    return heads if key is None else list(_signing().signed_with(heads, key))
 
 
 def _signing() -> ModuleType:

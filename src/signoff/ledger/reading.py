@@ -58,7 +58,9 @@ def find(runs: Path, name: str) -> Path:
             raise NotFound(f"there is no ledger {name}")
         return path
     known = names(runs)
-    if name == LAST and known:
+    if name == LAST and not known:
+        raise NotFound("no run has been recorded yet")
+    if name == LAST:
         return runs / (known[-1] + SUFFIX)
     meant = [run for run in known if run.startswith(name.lower())] if name else []
     if len(meant) > 1:

@@ -26,16 +26,24 @@ def sign(head: Head, key_file: str) -> Head:
     return msgspec.structs.replace(head, public_key=public, signature=signature)
 
 
-def check(head: Head, key_file: str) -> None:
-    """Raise unless the head was signed with the key whose public (or private) half is in the file."""
+def signed_with(heads: list[Head], key_file: str) -> list[Head]:
+    """The heads signed with the key whose public (or private) half is in the file. Other signers' heads say nothing
+    here, but one that names this key must keep what it promises."""
     key = _load(key_file)
     public = key.public_key() if isinstance(key, Ed25519PrivateKey) else key
-    if not head.signature:
-        raise LedgerMissing(f"the head of run {head.run_id} was kept without a signature")
+    signed = [head for head in heads if head.signature]
+    if not signed:
+        raise LedgerMissing("no head of this run was kept with a signature")
+    name = base64.b64encode(public.public_bytes_raw()).decode()
+    own = [head for head in signed if head.public_key == name]
     try:
-        public.verify(base64.b64decode(head.signature, validate=True), head.statement)
-    except (InvalidSignature, binascii.Error) as error:
-        raise LedgerEdited(f"the head of run {head.run_id} was not signed with the key of {key_file}") from error
+        for head in own:
+            public.verify(base64.b64decode(head.signature, validate=True), head.statement)
+    except (InvalidSignature, binascii.Error):
+        own = []
+    if not own:
+        raise LedgerEdited(f"the head of run {signed[0].run_id} was not signed with the key of {key_file}")
+    return own
 
 
 def _load(path: str) -> Ed25519PrivateKey | Ed25519PublicKey:
