@@ -144,6 +144,7 @@ def test_list_dir(bench: Workbench) -> None:
         ("e/*.py", "d", ("d/e/c.py",)),
         ("?.[a-p]y", ".", ("a.py", "d/b.py", "d/e/c.py")),
         ("*.rs", ".", ()),
+        ("{a,b}.{py,rs}", ".", ("a.py", "d/b.py")),
     ],
 )
 def test_glob_file_search(bench: Workbench, pattern: str, where: str, expected: tuple[str, ...]) -> None:

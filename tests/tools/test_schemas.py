@@ -16,6 +16,7 @@ from signoff.tools.describe import describe
 from signoff.tools.display import DisplayTool
 from signoff.tools.edit_file import EditFile
 from signoff.tools.glob_file_search import GlobFileSearch
+from signoff.tools.grep import Grep
 from signoff.tools.list_dir import ListDirectory
 from signoff.tools.move_file import MoveFile
 from signoff.tools.read_file import ReadFile
@@ -33,6 +34,7 @@ EXAMPLES: dict[type[Tool[Any]], dict[str, Any]] = {
     DisplayTool: {"content": "x", "level": "info"},
     EditFile: {"path": "x", "old": "a", "new": "b"},
     GlobFileSearch: {"glob_pattern": "*"},
+    Grep: {"pattern": "x", "-i": True},
     ListDirectory: {"path": "."},
     MoveFile: {"source": "a", "destination": "b"},
     ReadFile: {"path": "x", "offset": 1, "limit": 2},

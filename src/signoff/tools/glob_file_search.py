@@ -13,6 +13,7 @@ from signoff.files.ignore import glob_regex, walk
 from signoff.tools.tool import Attempt, Done, Place, Tool
 
 MOST_FILES = 1_000
+MOST_CHOICES = 1_000
 
 
 class GlobArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,10 +45,20 @@ class GlobFileSearch(Tool[GlobArguments]):
         return Done(payload=msgspec.to_builtins(found), display="\n".join(found.files))
 
 
+def expanded(glob: str) -> list[str]:
+    """`*.{a,b}` is `*.a` and `*.b`."""
+    braces = re.search(r"\{([^{}]*,[^{}]*)\}", glob)
+    if braces is None:
+        return [glob]
+    before, after = glob[: braces.start()], glob[braces.end() :]
+    return [one for choice in braces[1].split(",") for one in expanded(before + choice + after)][:MOST_CHOICES]
+
+
 def path_pattern(glob: str) -> re.Pattern[str]:
     anywhere = "" if "/" in glob else "(?:.*/)?"
+    choices = "|".join(glob_regex(one.removeprefix("./").lstrip("/")) for one in expanded(glob))
     try:
-        return re.compile(anywhere + glob_regex(glob.removeprefix("./").lstrip("/")), re.DOTALL)
+        return re.compile(f"{anywhere}(?:{choices})", re.DOTALL)
     except re.error as error:
         raise InvalidArguments(f"{glob!r} is no pattern: {error}") from error
 

@@ -15,6 +15,7 @@ TOOLS: Mapping[str, str] = {
     "display": "signoff.tools.display:DisplayTool",
     "edit_file": "signoff.tools.edit_file:EditFile",
     "glob_file_search": "signoff.tools.glob_file_search:GlobFileSearch",
+    "grep": "signoff.tools.grep:Grep",
     "list_dir": "signoff.tools.list_dir:ListDirectory",
     "move_file": "signoff.tools.move_file:MoveFile",
     "nothing": "signoff.tools.nothing:Nothing",
