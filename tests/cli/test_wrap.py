@@ -214,3 +214,43 @@ def test_a_person_answers_at_the_terminal_whatever_stdin_is(workspace: pathlib.P
                 break
     assert not (workspace / "build").exists()
     assert terminal.exitstatus == 0
+
+
+def answered(workspace: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    echo = "import sys; print('ASKED:', sys.argv[1])"
+    return wrap(workspace, *arguments, "--", sys.executable, "-c", echo, "{prompt}")
+
+
+def test_the_prompt_goes_where_it_is_wanted(workspace: pathlib.Path) -> None:
+    (workspace / "task.md").write_text("fix the tests", encoding="utf-8")
+    assert answered(workspace, "--prompt", "@task.md").stdout == "ASKED: fix the tests\n"
+    last = wrap(workspace, "--no-memory", "--prompt", "do it", "--", "echo", "says")
+    assert last.stdout == "says do it\n"
+    wrap(workspace, "--prompt", "into a file", "--inject-into", "prompt.txt", "--", "true")
+    assert (workspace / "prompt.txt").read_text(encoding="utf-8") == "into a file"
+    assert wrap(workspace, "--inject-into", "x", "--", "true").returncode == 2
+    assert wrap(workspace, "--prompt", "@missing", "--", "true").returncode == 2
+
+
+@requirement("MEM-055", "MEM-123")
+def test_the_steps_of_memory_are_told_as_spans(workspace: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Receiver() as receiver:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.address)
+        done = answered(workspace, "--prompt", "how do I run the linter of this project")
+    assert done.returncode == 0, done.stderr
+    names = {span.name for span in receiver.spans}
+    assert {
+        "mem_codecli.context.build",
+        "mem_codecli.memory.search",
+        "mem_codecli.prompt.inject",
+        "mem_codecli.gatekeeper.evaluate",
+    } <= names
+
+
+def test_a_damaged_memory_changes_nothing_but_a_word_on_stderr(workspace: pathlib.Path, home: pathlib.Path) -> None:
+    database = home / ".local/share/signoff/memory.db"
+    database.parent.mkdir(parents=True)
+    database.write_bytes(b"this is no database" * 100)
+    done = answered(workspace, "--prompt", "hello there")
+    assert (done.returncode, done.stdout) == (0, "ASKED: hello there\n")
+    assert "memory" in done.stderr

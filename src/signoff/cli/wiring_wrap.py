@@ -12,6 +12,7 @@ from signoff.approvals.review import Reviewer
 from signoff.cli import wiring
 from signoff.cli.output import Output
 from signoff.cli.wiring_gate import Run, opened, reviewer_of
+from signoff.cli.wiring_prompt import Prompted
 from signoff.config import locations
 from signoff.config.layers import Configuration
 from signoff.domain.event import RunEvent, Warned
@@ -85,7 +86,10 @@ def wrapped(output: Output, loaded: Configuration, command: tuple[str, ...], opt
         if tracing.problem:
             output.warn(tracing.problem)
         with contextlib.closing(tracing), tracing.span(_run_span(loaded, command)) as span:
-            run.status = _Supervision(output, loaded, options, run, redactor, tracing).run(command, keyboard)
+            supervision = _Supervision(output, loaded, options, run, redactor, tracing)
+            recalled = Prompted.of(output, loaded, options.prompt, options.inject_into, run, tracing)
+            run.status = supervision.run(recalled.command(command), keyboard)
+            recalled.learn(run.status, supervision.tails)
             span.fields.exit_code = run.status
     return run.status
 
@@ -111,6 +115,7 @@ class _Supervision:
         self._run = run
         self._redactor = redactor
         self._tracing = tracing
+        self.tails = ("", "")  # after the run: the last of stdout and stderr
         self._terms = Terms(
             run_id=run.run_id,
             cwd=os.getcwd(),
@@ -139,6 +144,7 @@ class _Supervision:
             closing.callback(session.close)
             keyboard.relay = closing.enter_context(_keys(session))
             ending = self._stay(session, arbiter, watch)
+            self.tails = (_text(session, "stdout"), _text(session, "stderr"))
             self._report(session, arbiter, ending)
         return ending.exit_code
 
@@ -194,6 +200,10 @@ class _Supervision:
             self._output.warn(f"{ending.reason}; what is known about it: {path}")
         elif arbiter.tally.denied:
             self._output.say(f"signoff: {ending.reason}; see: signoff audit show {self._run.run_id}")
+
+
+def _text(session: Session, name: str) -> str:
+    return session.pumps[name].tail.bytes().decode("utf-8", "replace") if name in session.pumps else ""
 
 
 def _spec(command: tuple[str, ...], options: Options, terms: Terms) -> Spec:

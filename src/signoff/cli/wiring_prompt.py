@@ -1,0 +1,128 @@
+"""The prompt of a supervised agent: what is remembered goes into it before the run, what was learnt is kept after it."""
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from signoff.cli import wiring
+from signoff.cli.output import Output
+from signoff.cli.wiring_gate import Run
+from signoff.config.layers import Configuration
+from signoff.domain.errors import MemoryFailed, UsageError
+from signoff.domain.settings import Settings
+from signoff.ledger import reading
+from signoff.ledger.records import Event, Line
+from signoff.ledger.tracing import Tracing
+
+if TYPE_CHECKING:
+    from signoff.memory.interface import Memory
+
+PLACEHOLDER = "{prompt}"
+LONGEST_SESSION_FILE = 64 * 1024
+
+
+class Prompted:
+    """Without a prompt nothing is done and nothing of the memory is even imported."""
+
+    def __init__(self, text: str | None, into: str | None, run: Run) -> None:
+        self._text = text
+        self._into = into
+        self._run = run
+        self._started = time.monotonic()
+
+    @classmethod
+    def of(
+        cls, output: Output, loaded: Configuration, given: str | None, into: str | None, run: Run, tracing: Tracing
+    ) -> "Prompted":
+        if given is None and into is not None:
+            raise UsageError("--inject-into needs a --prompt to write there")
+        text = None if given is None else _read(given)
+        if text is None or not loaded.settings.memory.enabled:
+            return cls(text, into, run)
+        return _Remembered(text, into, run, output, loaded, tracing)
+
+    def command(self, command: tuple[str, ...]) -> tuple[str, ...]:
+        """The command with the prompt in it: in its place, in a file, or as the last word."""
+        if self._text is None:
+            return command
+        text = self.prompt(self._text)
+        if self._into is not None:
+            try:
+                with open(self._into, "w", encoding="utf-8") as file:
+                    file.write(text)
+            except OSError as error:
+                raise UsageError(f"cannot write the prompt to {self._into}: {error.strerror}") from error
+            return command
+        if any(PLACEHOLDER in word for word in command):
+            return tuple(word.replace(PLACEHOLDER, text) for word in command)
+        return (*command, text)
+
+    def prompt(self, text: str) -> str:
+        return text
+
+    def learn(self, exit_code: int, tails: tuple[str, str]) -> None:
+        """Nothing to learn without a memory."""
+
+
+class _Remembered(Prompted):
+    def __init__(
+        self, text: str, into: str | None, run: Run, output: Output, loaded: Configuration, tracing: Tracing
+    ) -> None:
+        from signoff.cli.wiring_memory import open_memory
+        from signoff.memory.interface import NoMemory
+        from signoff.memory.recall import Recall
+
+        super().__init__(text, into, run)
+        self._settings: Settings = loaded.settings
+        memory: Memory = NoMemory()
+        try:
+            memory = open_memory(loaded.settings.memory)
+        except MemoryFailed as error:
+            output.warn(f"{error.message}; the run goes on without memory")
+        self._recall = Recall(
+            memory,
+            loaded.settings.memory,
+            wiring.project_name(loaded),
+            tracing=tracing,
+            record=run.ledger.submit,
+            say=output.warn,
+        )
+
+    def prompt(self, text: str) -> str:
+        from signoff.memory.query import Source
+
+        session_file = self._settings.memory.session_file
+        texts = {Source.SESSION_FILE: _tail(session_file)} if session_file else {}
+        merged = self._recall.before(text, texts)
+        return f"{merged.system}\n{merged.user}" if merged.system else merged.user
+
+    def learn(self, exit_code: int, tails: tuple[str, str]) -> None:
+        from signoff.memory.signals import Observed, steps
+
+        elapsed = int((time.monotonic() - self._started) * 1_000)
+        self._run.ledger.write(Event("run.end", {"exit_code": exit_code, "duration_ms": elapsed}))
+        with self._run.file.open("rb") as file:
+            records = [line.what for line in reading.read(file) if isinstance(line, Line)]
+        stdout, stderr = tails
+        self._recall.after(
+            Observed(exit_code, stdout, stderr, steps(records), run_id=self._run.run_id, duration_ms=elapsed)
+        )
+
+
+def _read(given: str) -> str:
+    if not given.startswith("@"):
+        return given
+    try:
+        with open(given[1:], encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the prompt from {given[1:]}: {error}") from error
+
+
+def _tail(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - LONGEST_SESSION_FILE))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
