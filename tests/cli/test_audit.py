@@ -128,6 +128,16 @@ def test_verify_gives_each_damage_its_own_status_and_names_the_first_bad_record(
     assert (said["ok"], said["exit"], said["finding"]["message"]) == (False, status, message.partition(": ")[2])
 
 
+def test_the_ledger_of_another_run_in_the_place_of_this_one_is_found(finished: pathlib.Path) -> None:
+    victim = finished.with_name("0193b1d0-0000-7000-8000-00000000beef.jsonl")
+    copy = finished.with_name("copy.jsonl")
+    for place in (victim, copy):
+        place.write_bytes(finished.read_bytes())
+    assert audit("verify", str(copy)).status == 0
+    ended = audit("verify", str(victim))
+    assert (ended.status, ended.err) == (60, f"signoff: {victim}:1: record 0 was replaced by one of another run\n")
+
+
 def test_a_cut_tail_is_found_against_an_anchor(finished: pathlib.Path, tmp_path: pathlib.Path) -> None:
     heads = str(tmp_path / "heads.jsonl")
     kept = audit("sign", "--anchor", heads, "--json")

@@ -41,10 +41,16 @@ class Breaks:
 
 RECORDS_WITH_A_SECRET: list[Record] = [
     genesis(command=("agent", SECRET), environment={"note": SECRET}),
-    request(1, args={"deep": [{"password": SECRET}]}, rationale=f"use {SECRET}"),
-    decision(1, reason=f"saw {SECRET}", matches=({"rule_id": "r", "reason": SECRET},)),
+    request(1, args={"deep": [{"password": SECRET}]}, rationale=f"use {SECRET}", name=SECRET),
+    decision(1, name=SECRET, reason=f"saw {SECRET}", matches=({"rule_id": "r", "reason": SECRET},)),
     Review(tool_call_id="c", decision="denied", question=SECRET, rejection=SECRET, amendment=("echo", SECRET)),
-    result(1, args={"a": SECRET}, error=Failure("e", SECRET, {"k": SECRET}), artifacts=Effects((SECRET,), (SECRET,))),
+    result(
+        1,
+        args={"a": SECRET},
+        name=SECRET,
+        error=Failure("e", SECRET, {"k": SECRET}),
+        artifacts=Effects((SECRET,), (SECRET,)),
+    ),
     Event(name="net.connect", data={"host": SECRET}),
     Close(exit_code=0, reason=SECRET),
 ]

@@ -2,6 +2,7 @@
 
 import os
 import time
+import uuid
 from pathlib import Path
 from types import ModuleType
 from typing import BinaryIO
@@ -298,7 +299,16 @@ def _signing() -> ModuleType:
 
 def _report(run: Path, heads: list[Head] | None = None) -> Report:
     with run.open("rb", buffering=0) as file:
-        return verify(file, {head.count: head.head for head in heads or []})
+        return verify(file, {head.count: head.head for head in heads or []}, _named_after(run))
+
+
+def _named_after(run: Path) -> str:
+    """The run that the file says it is of: another run's ledger put in its place is no record of it."""
+    name = run.name.removesuffix(SUFFIX)
+    try:
+        return name if str(uuid.UUID(name)) == name else ""
+    except ValueError:
+        return ""  # a copy may be called anything
 
 
 def _lines(run: Path) -> list[Line | reading.Damaged]:

@@ -64,16 +64,19 @@ class Preparation:
         text, texts, value, replace = self._text, self._texts, self._value, msgspec.structs.replace
         match record:
             case Request():
-                return replace(record, **self._arguments(record.args), rationale=text(record.rationale))
+                said = {"name": text(record.name), "rationale": text(record.rationale)}
+                return replace(record, **self._arguments(record.args), **said)
             case Decision():
-                return replace(record, reason=text(record.reason), matches=tuple(map(self._match, record.matches)))
+                said = {"name": text(record.name), "reason": text(record.reason)}
+                return replace(record, **said, matches=tuple(map(self._match, record.matches)))
             case Review():
                 said = {"question": text(record.question), "rejection": text(record.rejection)}
                 return replace(record, **said, amendment=self._words(record.amendment))
             case Result(artifacts=effects):
                 effects = Effects(texts(effects.files_changed), texts(effects.commands_run))
+                said = {"name": text(record.name)}
                 error = self._failure(record.error)
-                return replace(record, **self._arguments(record.args), error=error, artifacts=effects)
+                return replace(record, **self._arguments(record.args), **said, error=error, artifacts=effects)
             case Event():
                 return replace(record, data=value(record.data))
             case Genesis():

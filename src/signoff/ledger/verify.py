@@ -82,9 +82,9 @@ _decode_link = msgspec.json.Decoder(_Link).decode
 _decode_last = msgspec.json.Decoder(_LastLine).decode
 
 
-def verify(source: BinaryIO, heads: Mapping[int, str] | None = None) -> Report:
-    """Check a ledger. `heads` are hashes known from elsewhere, by the number of records they stand for."""
-    walk = _Walk(heads or {})
+def verify(source: BinaryIO, heads: Mapping[int, str] | None = None, run_id: str = "") -> Report:
+    """Check a ledger. `heads`: hashes known from elsewhere, by the number of records they stand for; `run_id`: whose it is."""
+    walk = _Walk(heads or {}, run_id)
     finding = walk.through(_pieces(source))
     if finding is None or finding.flaw is Flaw.TORN:
         finding = walk.shorter_than_known() or finding
@@ -108,8 +108,8 @@ def _pieces(source: BinaryIO) -> Iterator[tuple[list[bytes], bytes]]:
 class _Walk:
     """Along the chain: what must come next, and what is wrong where it does not."""
 
-    def __init__(self, heads: Mapping[int, str]) -> None:
-        self.run_id = ""
+    def __init__(self, heads: Mapping[int, str], run_id: str) -> None:
+        self.run_id = run_id
         self.seq = 0
         self.head = NO_HASH
         self.closed = False
@@ -117,7 +117,7 @@ class _Walk:
 
     def through(self, pieces: Iterator[tuple[list[bytes], bytes]]) -> Finding | None:
         for lines, rest in pieces:
-            if lines and not self.seq:
+            if lines and not self.run_id:
                 first = _intact(lines[0])
                 self.run_id = first.run_id if first else ""
             good = self._advance(lines)

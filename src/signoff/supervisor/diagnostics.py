@@ -18,12 +18,17 @@ def bundle(session: Session, arbiter: Arbiter, ending: Ending, redact: Callable[
     return {
         "run_id": spec.run_id,
         "command": [redact(word) for word in spec.argv],
-        "cwd": spec.cwd,
+        "cwd": redact(spec.cwd),
         "exit_code": ending.exit_code,
         "exit_reason": redact(ending.reason),
         "counts": msgspec.structs.asdict(arbiter.tally) | {"forged": session.trust.forged},
         "calls": [
-            {"id": entry.request.id, "tool": entry.request.tool, "state": entry.state, "retries": entry.retries}
+            {
+                "id": redact(entry.request.id),
+                "tool": redact(entry.request.tool),
+                "state": entry.state,
+                "retries": entry.retries,
+            }
             for entry in arbiter.left
         ],
         "tails": {
