@@ -23,7 +23,7 @@ from signoff.approvals.compose import (
 )
 from signoff.approvals.hosts import host_case
 from signoff.approvals.request import CallSubject, PatchSubject, ReviewRequest
-from signoff.approvals.review import OVERLOADED, Reviewer, ask
+from signoff.approvals.review import OVERLOADED, Reviewer, ask, unreached
 from signoff.approvals.store import ApprovalStore, key_text
 from signoff.domain.call import Failure, ToolCall, ToolResult
 from signoff.domain.clearance import Clearance
@@ -148,7 +148,7 @@ class Gate:
         if isinstance(requirement, NeedsApproval):
             reason, amendment = requirement.reason, requirement.proposed_execpolicy_amendment
             decision, by = await self._review(case, verdict, reason, amendment)
-            failure = refusal(decision, by_person=by is not DecidedBy.UNATTENDED)
+            failure = refusal(decision, by_person=by in (DecidedBy.PERSON, DecidedBy.SESSION))
             return await self._recorded(
                 case, Clearance(verdict, requirement, decision, failure, outside=_escalated(case)), by
             )
@@ -229,7 +229,7 @@ class Gate:
         if decision is None:
             amendment = first.requirement.proposed_execpolicy_amendment
             decision, by = await self._review(case, first.verdict, RETRY_REASON, amendment, retry=True)
-        failure = refusal(decision, by_person=by is not DecidedBy.UNATTENDED)
+        failure = refusal(decision, by_person=by in (DecidedBy.PERSON, DecidedBy.SESSION))
         clearance = Clearance(first.verdict, first.requirement, decision, failure, outside=True)
         return await self._recorded(case, clearance, by, reason=RETRY_REASON)
 
@@ -320,7 +320,8 @@ class Gate:
             return decision, DecidedBy.TIMEOUT
         if decision == OVERLOADED:
             return decision, DecidedBy.OVERLOAD
-        return decision, DecidedBy.PERSON if self._reviewer.is_person else DecidedBy.UNATTENDED
+        somebody = self._reviewer.is_person and not unreached(decision)
+        return decision, DecidedBy.PERSON if somebody else DecidedBy.UNATTENDED
 
     async def _ask(self, case: Case, request: ReviewRequest) -> ReviewDecision:
         started = time.monotonic_ns()

@@ -125,6 +125,26 @@ def test_a_verdict_never_changes_the_exit_status(folder: Path) -> None:
         assert ended.out.startswith("forbidden")
 
 
+def test_why_judges_what_a_link_leads_to_as_the_door_does(folder: Path, home: Path) -> None:
+    (home / ".ssh").mkdir()
+    (home / ".ssh/id_rsa").write_text("key", encoding="utf-8")
+    (folder / "notes").symlink_to(home / ".ssh/id_rsa")
+    for words in (("--", "cat", "notes"), ("--script", "cat notes")):
+        ended = signoff("why", "--json", *words, cwd=folder)
+        assert json.loads(ended.out)["winner"]["rule_id"] == "builtin.path.credentials-touched"
+    assert signoff("policy", "check", "--script", "cat notes", cwd=folder).out.startswith("prompt")
+
+
+def test_why_asks_a_tool_of_ours_what_it_touches(folder: Path) -> None:
+    patch = "*** Begin Patch\n*** Add File: /etc/outside.txt\n+x\n*** End Patch\n"
+    ended = signoff("why", "--json", "--tool", "apply_patch", "--args", json.dumps({"patch_text": patch}), cwd=folder)
+    found = json.loads(ended.out)
+    assert (found["decision"], found["segments"][-1]["text"]) == ("prompt", "/etc/outside.txt")
+    ended = signoff("why", "--tool", "run_terminal_cmd", "--args", '{"cmd": "ls"}', cwd=folder)
+    assert (ended.status, ended.out) == (2, "")
+    assert "run_terminal_cmd: " in ended.err
+
+
 BAD = [
     ("why", "-r", "bad.rules", "--", "ls"),
     ("policy", "check", "-r", "bad.rules", "--", "ls"),
@@ -139,7 +159,7 @@ def test_a_bad_rule_file_is_named_with_line_and_column_and_ends_with_3(folder: P
     ended = signoff(*words, cwd=folder)
     assert (ended.status, ended.out) == (3, "")
     assert ended.err == (
-        'signoff: bad.rules:3:1: invalid decision: deny\n  Write decision="allow", "prompt" or "forbidden".\n'
+        'signoff: bad.rules:3:28: invalid decision: deny\n  Write decision="allow", "prompt" or "forbidden".\n'
     )
     missing = signoff(*[word.replace("bad", "missing") for word in words], cwd=folder)
     assert (missing.status, missing.out) == (3, "")
@@ -233,7 +253,7 @@ def test_policy_init_writes_a_starter_that_holds_and_touches_nothing_that_exists
     assert signoff("policy", "test", cwd=folder).out == "3 examples, 0 problems\n"
     again = signoff("policy", "init", cwd=folder)
     assert again.status == 2
-    assert "exists already" in again.err
+    assert "exist already" in again.err
     assert signoff("policy", "check", "--", "reboot", cwd=folder).out.startswith("forbidden")
     # what is commented out is valid as well
     lines = [

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from signoff.approvals.compose import RETRY_REASON
-from signoff.approvals.request import PatchSubject, Subject
+from signoff.approvals.request import PatchSubject, ReviewRequest, Subject
 from signoff.approvals.unattended import NOBODY, Unattended
 from signoff.domain.call import Failure, ToolResult
 from signoff.domain.event import CallFinished, CallJudged, CallStarted, DeveloperMessage, ReviewAsked, Warned
@@ -22,6 +22,7 @@ from signoff.domain.review import (
     Denied,
     ExecApprovalRequestEvent,
     ReadCommand,
+    ReviewDecision,
     Scope,
     SearchCommand,
     TimedOut,
@@ -45,6 +46,13 @@ UNTRUSTED, ON_FAILURE, ON_REQUEST, NEVER = (
 
 def code(result: ToolResult) -> str:
     return "ok" if result.error is None else result.error.code
+
+
+class Gone:
+    name, is_person = "gone", True
+
+    async def review(self, request: ReviewRequest) -> ReviewDecision:
+        raise OSError("the terminal is gone")
 
 
 class TestAnswers:
@@ -88,6 +96,15 @@ class TestAnswers:
     def test_when_nobody_is_there_no_user_is_blamed(self, tmp_path: pathlib.Path) -> None:
         scene = Scene(tmp_path, approval=UNTRUSTED, reviewer=Unattended(DefaultAction.ASK, OnAsk.DENY))
         assert scene.run("make x").error == Failure("policy.denied", NOBODY)
+
+    def test_when_the_reviewer_fails_no_user_is_blamed(self, tmp_path: pathlib.Path) -> None:
+        scene = Scene(tmp_path, approval=UNTRUSTED, reviewer=Gone())
+        assert scene.run("make x").error == Failure("policy.denied", "nobody could be asked: the terminal is gone")
+
+    def test_the_question_says_why_the_rule_asks(self, tmp_path: pathlib.Path) -> None:
+        scene = Scene(tmp_path, approval=UNTRUSTED, answers=[Denied()])
+        scene.run("rm -rf x")
+        assert scene.person.asked[0].asked_by == "builtin.command.dangerous (builtin): forced removal"
 
 
 class TestAmendment:

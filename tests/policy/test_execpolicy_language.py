@@ -55,20 +55,22 @@ RULE = "prefix_rule(pattern=%s)"
 EXAMPLE = 'prefix_rule(pattern=["a"], match=[%s])'
 HOST = "network_rule(%s)"
 REFUSALS = [
-    ('prefix_rule(["a"], decision="deny")', "1:1: invalid decision: deny"),
+    ('prefix_rule(["a"], decision="deny")', "1:20: invalid decision: deny"),
+    ('prefix_rule(\n  pattern = ["a"],\n  decision = "no",\n)\nprefix_rule(["b"])', "3:3: invalid decision: no"),
+    ('prefix_rule(["a"], "no")\nprefix_rule(["b"], decision="allow")', "1:1: invalid decision: no"),
     ('network_rule("h", "http", None)', "1:1: invalid decision: NoneType"),
-    (RULE % "[]", "1:1: invalid pattern element: pattern cannot be empty"),
-    (RULE % '["a", []]', "1:1: invalid pattern element: pattern alternatives cannot be empty"),
-    (RULE % '("a",)', "1:1: invalid pattern element: pattern must be a list (got tuple)"),
+    (RULE % "[]", "1:13: invalid pattern element: pattern cannot be empty"),
+    (RULE % '["a", []]', "1:13: invalid pattern element: pattern alternatives cannot be empty"),
+    (RULE % '("a",)', "1:13: invalid pattern element: pattern must be a list (got tuple)"),
     (
         RULE % '["a", ("b",)]',
-        "1:1: invalid pattern element: pattern element must be a string or list of strings (got tuple)",
+        "1:13: invalid pattern element: pattern element must be a string or list of strings (got tuple)",
     ),
     (
         RULE % '["a", 1]',
-        "1:1: invalid pattern element: pattern element must be a string or list of strings (got int)",
+        "1:13: invalid pattern element: pattern element must be a string or list of strings (got int)",
     ),
-    (RULE % '["a", ["b", True]]', "1:1: invalid pattern element: pattern alternative must be a string (got bool)"),
+    (RULE % '["a", ["b", True]]', "1:13: invalid pattern element: pattern alternative must be a string (got bool)"),
     ('\n\nprefix_rule(["a"], justification=" ")', "3:1: invalid rule: justification cannot be empty"),
     (EXAMPLE % '""', "1:1: invalid example: example cannot be an empty string"),
     (EXAMPLE % "[]", "1:1: invalid example: example cannot be an empty list"),
@@ -77,15 +79,16 @@ REFUSALS = [
     (EXAMPLE % '["a", None]', "1:1: invalid example: example tokens must be strings (got NoneType)"),
     (
         "def f():\n    " + EXAMPLE % '"a x", "b"' + "\nf()",
-        "2:5: expected every example to match at least one rule. rules: "
+        "2:32: expected every example to match at least one rule. rules: "
         "['prefix_rule(pattern=[\"a\"], decision=\"allow\")']; unmatched examples: ['b']",
     ),
     (
         'prefix_rule(["a", ["b", "c"]], match=["z"], not_match=["a c d"])',
-        '1:1: expected example to not match rule `prefix_rule(pattern=["a", ["b", "c"]], decision="allow")`: a c d',
+        '1:45: expected example to not match rule `prefix_rule(pattern=["a", ["b", "c"]], decision="allow")`: a c d',
     ),
     ('prefix_rule(["a"], because="x")', "1:1: Found `because` extra named parameter(s)"),
     ("prefix_rule()", "1:1: Missing parameter `pattern`"),
+    ('x = 1\nprefix_rule(["a"]\n\n', "2:18: Parse error: unexpected new line here"),
     ("x = (", "1:6: Parse error: unexpected new line here"),
     ("a = 1\nx = 'abc", "2:5: Parse error: unfinished string literal"),
     ('load("x.star", "y")', "1:1: `load` is not allowed in this dialect"),

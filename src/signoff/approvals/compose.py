@@ -32,7 +32,7 @@ from signoff.domain.review import (
     TimedOut,
     ToolApprovalRequestEvent,
 )
-from signoff.domain.verdict import Verdict
+from signoff.domain.verdict import Match, Verdict
 from signoff.policy.parsed_cmd import parse_command
 
 RETRY_REASON = "command failed; retry without sandbox?"
@@ -54,17 +54,25 @@ def compose(
     outside: bool,
 ) -> ReviewRequest:
     """The question about a call. The reason of a rule or a retry comes before the model's own justification."""
-    winner = verdict.winner
     return ReviewRequest(
         event=_event(call, turn_id, intent, subject, reason or intent.justification, amendment),
         tool=call.name,
         action=intent.action,
         effects=effects(intent),
         offers=(*for_session(keys), *for_prefix(amendment, may_save)),
-        asked_by=f"{winner.rule_id} ({winner.source})" if winner else None,
+        asked_by=_asked_by(verdict.winner, reason),
         covers_retry=covers_retry,
         outside=outside,
     )
+
+
+def _asked_by(rule: Match | None, reason: str | None) -> str | None:
+    """The rule, where it stands, and what it says, unless the reason says that already."""
+    if rule is None:
+        return None
+    says = f": {rule.reason}" if rule.reason and rule.reason not in (reason or "") else ""
+    where = "" if rule.rule_id == str(rule.source) else f" ({rule.source})"
+    return f"{rule.rule_id}{where}{says}"
 
 
 def _event(

@@ -12,6 +12,7 @@ from signoff.approvals.request import ReviewRequest
 from signoff.domain.errors import SignoffError
 from signoff.domain.review import Denied, ReviewDecision, TimedOut
 
+UNREACHED = "nobody could be asked"
 OVERLOADED = Denied(rejection="overload: too many questions are waiting already")
 
 
@@ -41,7 +42,12 @@ async def ask(reviewer: Reviewer, request: ReviewRequest, limit_s: float) -> Rev
             raise  # it is we who are stopped, not the question
         return Denied()
     except (SignoffError, OSError) as error:
-        return Denied(rejection=f"nobody could be asked: {error}")
+        return Denied(rejection=f"{UNREACHED}: {error}")
+
+
+def unreached(decision: ReviewDecision) -> bool:
+    """The reviewer failed: a no, and nobody's."""
+    return isinstance(decision, Denied) and (decision.rejection or "").startswith(UNREACHED)
 
 
 class Line:

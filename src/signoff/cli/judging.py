@@ -22,6 +22,7 @@ from signoff.domain.intent import Intent
 from signoff.domain.requirement import Requirement
 from signoff.domain.settings import ApprovalPolicy, SandboxMode
 from signoff.domain.verdict import Verdict
+from signoff.files.links import followed
 from signoff.policy.decide import decide
 from signoff.policy.intents import argv_intent, script_intent
 from signoff.policy.requirement import requirement
@@ -49,10 +50,10 @@ class Judge(msgspec.Struct, frozen=True):
         return verdict, requirement(intent, verdict, self.context, self.rules)
 
     def argv(self, words: tuple[str, ...]) -> Intent:
-        return argv_intent(words, cwd=self.context.workspace, home=self.context.home or "/")
+        return followed(argv_intent(words, cwd=self.context.workspace, home=self.context.home or "/"))
 
     def script(self, text: str) -> Intent:
-        return script_intent(text, cwd=self.context.workspace, home=self.context.home or "/")
+        return followed(script_intent(text, cwd=self.context.workspace, home=self.context.home or "/"))
 
 
 def judge_of(output: Output, files: tuple[str, ...], approval: str | None, sandbox: str | None) -> Judge:

@@ -171,7 +171,10 @@ def init(output: Output, project: bool, show: bool) -> None:
         return
     existing = [str(path) for path in files if path.exists()]
     if existing:
-        raise UsageError(f"{' and '.join(existing)} exists already", hint="Nothing was written; edit the file.")
+        raise UsageError(
+            f"{' and '.join(existing)} exist{'s' if len(existing) == 1 else ''} already",
+            hint="Nothing was written; edit the file.",
+        )
     for path, text in files.items():
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

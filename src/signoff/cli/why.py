@@ -8,9 +8,11 @@ import msgspec
 
 from signoff.cli.judging import COMMAND_LINE, Judge, approval_option, judge_of, rules_option, sandbox_option
 from signoff.cli.output import Output, Style, json_option
+from signoff.domain.call import ToolCall
 from signoff.domain.errors import UsageError
 from signoff.domain.intent import Action, Intent
 from signoff.domain.visible import visible
+from signoff.files.links import followed
 from signoff.policy.explain import Explanation, MatchedRule, explanation
 
 _STYLES = {"allow": Style.GOOD, "prompt": Style.WARNING, "forbidden": Style.BAD}
@@ -74,16 +76,24 @@ def _intent(
         return judge.script(script)
     if tool is None:
         return judge.argv(command)
-    from signoff.supervisor.foreign import foreign_intent
-
     try:
         args: Any = json.loads(arguments)
     except ValueError as error:
         raise UsageError(f"--args is not JSON: {error}", hint="""Try: --args '{"path": "a.txt"}'""") from error
-    context = judge.context
-    return foreign_intent(
-        tool, Action(action) if action else _action(tool), args, cwd=context.workspace, home=context.home or "/"
-    )
+    return _tool_intent(judge, tool, args, action)
+
+
+def _tool_intent(judge: Judge, name: str, args: Any, action: str | None) -> Intent:
+    """A tool of ours says itself what it touches; of a stranger's the arguments are searched."""
+    from signoff.supervisor.foreign import foreign_intent
+    from signoff.tools.registry import TOOLS, Registry
+    from signoff.tools.tool import Place, decode
+
+    workspace, home = judge.context.workspace, judge.context.home or "/"
+    if name not in TOOLS or action is not None:
+        return foreign_intent(name, Action(action) if action else _action(name), args, cwd=workspace, home=home)
+    tool = Registry().find(name)
+    return followed(tool.intent(decode(tool, ToolCall("why", name, "", args, "", 0)), Place(workspace, home)))
 
 
 def _action(tool: str) -> Action:

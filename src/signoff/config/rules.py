@@ -16,13 +16,14 @@ import msgspec
 
 from signoff.config import amendments, locations, trust
 from signoff.config.document import read_bytes
-from signoff.domain.errors import ConfigError, ConfigUnreadable, UsageError
+from signoff.domain.errors import ConfigError, ConfigUnreadable, RulesInvalid, UsageError
 from signoff.domain.review import ApprovedExecpolicyAmendment, Scope
+from signoff.domain.settings import DefaultAction
 from signoff.domain.verdict import Decision, Layer, Source
-from signoff.policy.execpolicy.language import read_rules
+from signoff.policy.execpolicy.language import parse_rules, read_rules
 from signoff.policy.execpolicy.rule import PrefixRule, RuleFile
 from signoff.policy.grants import read_grants, rules_of
-from signoff.policy.rules.written import PolicyFile, read_policy
+from signoff.policy.rules.written import PolicyFile, parse_policy, read_policy
 from signoff.policy.ruleset import Rules, narrowing, narrowing_policy
 
 POLICY, GRANTS = "policy.toml", "grants.toml"
@@ -130,6 +131,21 @@ class Found(msgspec.Struct, frozen=True):
         said = read_rules(self.text, file, self.layer)
         return narrowing(said) if self.layer == Layer.PROJECT else said
 
+    @property
+    def dropped(self) -> int:
+        """How many of its rules do not count because a project may only restrict."""
+        try:
+            if self.path.suffix == ".toml":
+                policy = parse_policy(self.text, str(self.path))
+                allowing = sum(rule.decision == Decision.ALLOW for rule in policy.rules)
+                return allowing + (policy.default_action == DefaultAction.ALLOW)
+            said = parse_rules(self.text, str(self.path))
+        except RulesInvalid:
+            return 0  # `rules` says what is wrong
+        prefixes = sum(rule.decision == Decision.ALLOW for rule in said.prefixes)
+        networks = sum(rule.decision == Decision.ALLOW for rule in said.networks)
+        return prefixes + networks + len(said.executables)
+
 
 def digest(found: list[Found]) -> str:
     """One hash over every file that counts, for the record of a run."""
@@ -159,7 +175,9 @@ def _project_files(places: Places) -> tuple[list[Found], tuple[str, ...]]:
     folder = places.project / locations.PROJECT_FOLDER
     if names and not trust.is_trusted(places.environ, places.project, contents):
         return [], (f"{folder} is not trusted, so its rules do not count; read them, then run `signoff config trust`",)
-    return [Found(folder / name, Layer.PROJECT, _decoded(contents[name], folder / name)) for name in names], ()
+    own = [Found(folder / name, Layer.PROJECT, _decoded(contents[name], folder / name)) for name in names]
+    said = "rules that allow do not count: a project can only restrict"
+    return own, tuple(f"{file.path}: {file.dropped} {said}" for file in own if file.dropped)
 
 
 def _rule_files(folder: Path) -> list[Path]:

@@ -42,6 +42,7 @@ _TICKS = 20_000  # about 20 million steps: a second's work, and a thousand times
 _FRAME = re.compile(r"^  \* (?P<file>.*):(?P<line>\d+), in ", re.MULTILINE)
 _FUNCTION = re.compile(r"prefix_rule|network_rule|host_executable")
 _POSITION = re.compile(r"^ *--> (?P<file>.*):(?P<line>\d+):(?P<column>\d+)$", re.MULTILINE)
+_SHOWN = re.compile(r"^ *\d+ \|", re.MULTILINE)
 _MESSAGE = re.compile(r"^error: (?:Refusal: )?(?P<message>.*)$", re.MULTILINE)
 
 
@@ -52,7 +53,7 @@ def read_rules(text: str, file: str, layer: Layer = Layer.FLAG) -> RuleFile:
         if prefix.match or prefix.not_match:
             for problem in wrong_examples(prefix, rules.listed):
                 line = prefix.source.line or 1
-                _raise(file, line, _column(text, line), problem)
+                _raise(file, *_place(text, line, problem), problem)
     return rules
 
 
@@ -105,11 +106,18 @@ def _caller(stack: str) -> int:
     return lines[-1] if lines else 1
 
 
-def _column(text: str, line: int) -> int:
-    """Where in the line one of our functions is called; else where the line begins."""
-    source = text.split("\n")[line - 1]
-    call = _FUNCTION.search(source)
-    return (call.start() if call else len(source) - len(source.lstrip())) + 1
+def _place(text: str, line: int, message: str) -> tuple[int, int]:
+    """Line and column of the argument the message is about; else of the call; else where the line begins."""
+    lines = text.split("\n")
+    start = sum(len(one) + 1 for one in lines[: line - 1])
+    call = _FUNCTION.search(lines[line - 1])
+    at = start + (call.start() if call else len(lines[line - 1]) - len(lines[line - 1].lstrip()))
+    name = next((name for said, name in _ABOUT.items() if message.startswith(said)), None)
+    if call and name:
+        following = _FUNCTION.search(text, start + call.end())
+        argument = re.compile(rf"\b{name}\s*=").search(text, at, following.start() if following else len(text))
+        at = argument.start() if argument else at
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
 def _refuse(report: str, text: str, file: str, *, exhausted: bool) -> NoReturn:
@@ -117,9 +125,11 @@ def _refuse(report: str, text: str, file: str, *, exhausted: bool) -> NoReturn:
     message = "evaluation takes too long" if exhausted or said is None else said["message"]
     position = _POSITION.search(report)
     if position and position["file"] != _PRELUDE_NAME:
+        if not _SHOWN.search(report):  # it ran into the end of the file
+            lines = text.rstrip().split("\n")
+            _raise(file, len(lines), len(lines[-1]) + 1, message)
         _raise(file, int(position["line"]), int(position["column"]), message)
-    line = _caller(report)  # it happened inside one of our functions: point at the call
-    _raise(file, line, _column(text, line), message)
+    _raise(file, *_place(text, _caller(report), message), message)  # it happened inside one of our functions
 
 
 def _raise(file: str, line: int, column: int, message: str) -> NoReturn:
@@ -133,6 +143,12 @@ def _hint(message: str) -> str:
     return "Correct this line; `signoff policy init --print` shows a rule file with every form."
 
 
+_ABOUT = {
+    "invalid decision": "decision",
+    "invalid pattern element": "pattern",
+    "expected every example": "match",
+    "expected example to not match": "not_match",
+}
 _ADVICE = {
     "invalid decision": 'Write decision="allow", "prompt" or "forbidden".',
     "invalid pattern element": 'Write pattern=["git", ["status", "diff"]]: words, or lists of words that may stand there.',

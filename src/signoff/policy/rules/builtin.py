@@ -66,7 +66,7 @@ BUILTINS = _all(
     Builtin("builtin.git.write", _ALLOW, "changes the repository, less its hooks and configuration"),
     Builtin("builtin.git.write-untrusted", _ASK, "changes the repository, and the approval policy is untrusted"),
     Builtin("builtin.network.on", _ALLOW, "the network is on"),
-    Builtin("builtin.network.off", _DENY, "the network is off unless a rule names the host", _NAMED),
+    Builtin("builtin.network.off", _DENY, "is out of reach: the network is off unless a rule names the host", _NAMED),
     Builtin("builtin.network.unlisted", _ASK, "is not in the allowed_domains", _NAMED),
     Builtin("builtin.network.sandboxed", _ALLOW, "the sandbox decides when the command runs"),
     Builtin("builtin.tool.harmless", _ALLOW, "touches nothing"),

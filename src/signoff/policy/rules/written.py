@@ -19,6 +19,7 @@ _DECISIONS = {"allow": Decision.ALLOW, "ask": Decision.ASK, "deny": Decision.DEN
 _ACTIONS = frozenset([*map(str, Action), *map(str, Permission)])
 _HEADER = re.compile(r"^\s*\[\[\s*rule\s*\]\]")
 _AT = re.compile(r" - at `\$\.?(?:rule\[(?P<index>\d+)\])?\.?(?P<key>[a-z_]*)[^`]*`$")
+_OUTSIDE_RULES = 'The file can have: default_action = "allow", "ask" or "deny", and any number of [[rule]].'
 _TOML_AT = re.compile(r" \(at line (?P<line>\d+), column (?P<column>\d+)\)$")
 
 
@@ -205,8 +206,9 @@ def _invalid(message: str, text: str, headers: list[int], file: str) -> RulesInv
             if key and re.match(rf"\s*{re.escape(key)}\b", content):
                 line, column = number, len(content) - len(content.lstrip()) + 1
                 break
-    keys = ", ".join(_Table.__struct_fields__)
-    return RulesInvalid(f"{file}:{line}:{column}: {message}", hint=f"A rule can have: {keys}.")
+    in_rule = at is not None and at["index"]
+    hint = f"A rule can have: {', '.join(_Table.__struct_fields__)}." if in_rule else _OUTSIDE_RULES
+    return RulesInvalid(f"{file}:{line}:{column}: {message}", hint=hint)
 
 
 _ACTIONS_OF = {
