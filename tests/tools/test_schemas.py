@@ -20,9 +20,11 @@ from signoff.tools.grep import Grep
 from signoff.tools.list_dir import ListDirectory
 from signoff.tools.move_file import MoveFile
 from signoff.tools.read_file import ReadFile
+from signoff.tools.read_lints import ReadLints
 from signoff.tools.registry import Registry
 from signoff.tools.run_terminal_cmd import RunTerminalCommand
 from signoff.tools.tool import Tool, decode
+from signoff.tools.update_memory import UpdateMemory
 from signoff.tools.update_plan import UpdatePlan
 from signoff.tools.write_file import WriteFile
 from tests.clauses import requirement
@@ -38,7 +40,9 @@ EXAMPLES: dict[type[Tool[Any]], dict[str, Any]] = {
     ListDirectory: {"path": "."},
     MoveFile: {"source": "a", "destination": "b"},
     ReadFile: {"path": "x", "offset": 1, "limit": 2},
+    ReadLints: {"paths": ["x"]},
     RunTerminalCommand: {"command": "true"},
+    UpdateMemory: {"title": "x", "knowledge_to_store": "y"},
     UpdatePlan: {"entries": [{"content": "x"}]},
     WriteFile: {"path": "x", "content": ""},
 }

@@ -2,6 +2,7 @@
 all of them."""
 
 import contextlib
+import functools
 import os
 import time
 import uuid
@@ -77,6 +78,7 @@ def opened(
     registry = Registry()
     for tool in (UndoCall(undo), *tools):
         registry.add(tool)
+    registry.later("update_memory", lambda: _update_memory(loaded, ledger.run_id))
     run: Run | None = None
     try:
         doors: list[Gate] = []  # the proxy asks the gate, and the gate needs the sandboxes that the proxy serves
@@ -101,6 +103,20 @@ def opened(
             yield run
     finally:
         ledger.close(run.status if run else Exit.INTERNAL)
+
+
+def _update_memory(loaded: Configuration, run_id: str) -> Tool[Any]:
+    """On the embedded memory, unless memory is switched off or lives elsewhere."""
+    from signoff.memory.embedded import Embedded
+    from signoff.memory.interface import Memory, NoMemory
+    from signoff.tools.update_memory import UpdateMemory
+
+    @functools.cache
+    def memory() -> Memory:
+        settings = loaded.settings.memory
+        return Embedded(locations.memory_database(os.environ)) if settings.enabled and not settings.url else NoMemory()
+
+    return UpdateMemory(memory, wiring.project_name(loaded), run_id)
 
 
 def _attach(doors: list[Gate], ledger: Ledger) -> Attach:

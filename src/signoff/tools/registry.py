@@ -2,7 +2,7 @@
 
 import difflib
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from signoff.domain.errors import ToolUnknown, ToolVersion
@@ -20,7 +20,9 @@ TOOLS: Mapping[str, str] = {
     "move_file": "signoff.tools.move_file:MoveFile",
     "nothing": "signoff.tools.nothing:Nothing",
     "read_file": "signoff.tools.read_file:ReadFile",
+    "read_lints": "signoff.tools.read_lints:ReadLints",
     "run_terminal_cmd": "signoff.tools.run_terminal_cmd:RunTerminalCommand",
+    "update_memory": "signoff.tools.update_memory:UpdateMemory",
     "update_plan": "signoff.tools.update_plan:UpdatePlan",
     "write_file": "signoff.tools.write_file:WriteFile",
 }
@@ -33,10 +35,15 @@ class Registry:
     def __init__(self, targets: Mapping[str, str] = TOOLS) -> None:
         self._targets = dict(targets)
         self._loaded: dict[str, Tool[Any]] = {}
+        self._makers: dict[str, Callable[[], Tool[Any]]] = {}
 
     def add(self, tool: Tool[Any]) -> None:
         """A tool that is made at run time."""
         self._loaded[tool.name] = tool
+
+    def later(self, name: str, make: Callable[[], Tool[Any]]) -> None:
+        """A tool that is made when it is first called."""
+        self._makers[name] = make
 
     def names(self) -> list[str]:
         """Those an agent can use."""
@@ -53,6 +60,8 @@ class Registry:
         return tool
 
     def _load(self, name: str) -> Tool[Any]:
+        if name in self._makers:
+            return self._loaded.setdefault(name, self._makers[name]())
         target = self._targets.get(name)
         if target is None:
             near = difflib.get_close_matches(name, {*self._targets, *self._loaded}, n=1)
