@@ -2,7 +2,7 @@
 
 import pytest
 
-from signoff.domain.requirement import Skip
+from signoff.domain.requirement import Forbidden, Skip
 from signoff.policy.commands.credentials import is_credential as word_is_credential
 from signoff.policy.rules.sensitive import IN_A_HOME, is_credential
 from tests.policy.judged import READ_ONLY, UNTRUSTED, context, judged, rules, script
@@ -165,3 +165,22 @@ def test_words_and_paths_agree_about_the_stores_in_a_home(name: str) -> None:
     for home in ("/home/u", "/root", "/home/other"):
         assert word_is_credential(f"{home}/{name}")
         assert is_credential(f"{home}/{name}", "/home/u")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "faketime x git push",
+            "cgexec -g cpu:x git push",
+            "rbenv exec git push",
+            "pyenv exec git push",
+            "ssh-agent git push",
+        ),
+        *("dotenv git push", "dotenv -f x run git push", "cross-env A=1 git push", "env-cmd -f x git push"),
+        *("git -c alias.x=push x", "git -c Alias.x='push --force' x", "git -c 'alias.x=!git push' x"),
+    ],
+)
+def test_a_forbidden_command_is_found_behind_other_programs(text: str) -> None:
+    known = rules('prefix_rule(pattern=["git", "push"], decision="forbidden")')
+    assert isinstance(judged(script(text), known, context(UNTRUSTED, READ_ONLY))[1], Forbidden)

@@ -54,7 +54,8 @@ def _configured(words: Sequence[str], index: int) -> Iterator[tuple[int, str]]:
     setting = words[index + 1] if word == "-c" and index + 1 < len(words) else word[2:] if word.startswith("-c") else ""
     key, equals, value = setting.partition("=")
     if equals and "." in key:
-        yield index, value.lstrip("!")
+        is_verb = key.lower().startswith("alias.") and not value.startswith("!")
+        yield index, f"git {value}" if is_verb else value.lstrip("!")
 
 
 def _script_option(words: Sequence[str], index: int, names: Sequence[str]) -> Iterator[tuple[int, str]]:

@@ -73,13 +73,15 @@ RUNNERS: dict[str, frozenset[str]] = {
         "npx": "", "bunx": "", "uvx": "", "pipx": "run", "pnpx": "",
         "uv": "run", "poetry": "run", "pipenv": "run", "pdm": "run", "hatch": "run", "rye": "run", "conda": "run", "mamba": "run",
         "bundle": "exec", "npm": "exec x", "pnpm": "exec dlx", "yarn": "exec dlx", "bun": "x", "mise": "exec x", "asdf": "exec", "direnv": "exec",
-        "nix": "run shell develop", "nix-shell": "", "guix": "shell environment", "devbox": "run", "op": "run", "doppler": "run", "dotenv": "run", "aws-vault": "exec",
+        "nix": "run shell develop", "nix-shell": "", "guix": "shell environment", "devbox": "run", "op": "run", "doppler": "run", "dotenv": "", "aws-vault": "exec",
         "docker": "run exec compose", "podman": "run exec", "nerdctl": "run exec", "kubectl": "exec run debug", "oc": "exec run", "lxc": "exec", "lxc-attach": "", "machinectl": "shell",
         "docker-compose": "run exec", "vagrant": "ssh", "nsenter": "", "unshare": "", "bwrap": "", "firejail": "", "systemd-run": "", "systemd-nspawn": "", "proot": "",
         "parallel": "", "tmux": "", "screen": "", "dtach": "", "abduco": "", "entr": "", "watchexec": "", "nodemon": "", "fswatch": "", "hyperfine": "",
         "strace": "", "ltrace": "", "gdb": "", "lldb": "", "valgrind": "", "perf": "", "rr": "", "heaptrack": "", "dtrace": "", "bpftrace": "",
         "at": "", "batch": "", "cron": "", "start-stop-daemon": "", "daemonize": "", "daemon": "", "runcon": "", "capsh": "", "setpriv": "", "s6-setuidgid": "", "gosu": "", "su-exec": "", "chpst": "",
         "dumb-init": "", "tini": "", "catatonit": "", "ld.so": "", "wine": "", "qemu-x86_64": "", "rlwrap": "", "expect": "", "sshpass": "", "autossh": "", "mosh": "", "pdsh": "", "ansible": "", "salt": "", "fd": "", "fdfind": "",
+        "faketime": "", "cgexec": "", "choom": "", "aa-exec": "", "envdir": "", "envchain": "", "tsocks": "", "ssh-agent": "", "retry": "", "ifne": "", "sem": "", "concurrently": "", "mpirun": "", "srun": "",
+        "rbenv": "exec", "pyenv": "exec", "nodenv": "exec", "goenv": "exec", "jenv": "exec", "dotenvx": "run", "cross-env": "", "cross-env-shell": "", "env-cmd": "", "infisical": "run", "chamber": "exec", "sops": "exec-env exec-file",
         "rtk": "", "arch": "", "caffeinate": "", "open": "", "xdg-open": "", "dbus-launch": "", "ccache": "", "distcc": "", "scan-build": "", "bear": "", "intercept-build": "",
     }.items()
 }  # fmt: skip
