@@ -176,6 +176,13 @@ def test_a_key_pressed_at_once_does_not_answer_either(start: Start) -> None:
     assert asked.decisions() == [TimedOut()]
 
 
+def test_only_stopping_needs_no_second_thought(start: Start) -> None:
+    asked = start("command", arm_s=3_600.0)
+    asked.until(STOP)
+    asked.child.send("\x03")
+    assert asked.decisions() == [Abort()]
+
+
 def test_two_questions_wait_for_each_other_and_the_count_is_shown(start: Start) -> None:
     asked = start("two")
     assert "run_terminal_cmd wants to run a command" in asked.until("(1 more waiting)")

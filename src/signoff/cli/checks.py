@@ -3,7 +3,6 @@
 A room that needs something from the machine adds a function and a row.
 """
 
-import ctypes
 import enum
 import os
 import shutil
@@ -21,6 +20,7 @@ from signoff.config.rules import Places, find
 from signoff.domain.errors import SignoffError
 from signoff.files import beneath
 from signoff.sandbox import cgroups as control_groups
+from signoff.sandbox.inside import landlock as kernel_landlock
 from signoff.sandbox.report import examine
 from signoff.sandbox.toolchains import Machine, plan
 
@@ -28,8 +28,6 @@ OLDEST_PYTHON = (3, 11)
 OLDEST_KERNEL = (5, 13)  # the first with Landlock
 ARCHITECTURES = ("x86_64", "aarch64")
 NEEDED_SECCOMP = {"errno", "kill_process"}
-LANDLOCK_CREATE_RULESET = 444
-LANDLOCK_CREATE_RULESET_VERSION = 1
 LANDLOCK_WITH_NETWORK = 4
 
 
@@ -89,8 +87,8 @@ def architecture(here: Surroundings) -> Finding:
 
 
 def landlock(here: Surroundings) -> Finding:
-    abi = landlock_abi() if here.system == "Linux" else 0
-    if abi <= 0:
+    abi = kernel_landlock.level() if here.system == "Linux" else 0
+    if abi == 0:
         fix = "Boot a kernel with CONFIG_SECURITY_LANDLOCK and landlock in the lsm= list."
         return Finding(Status.WARN, "Landlock is not available", fix=fix)
     if abi < LANDLOCK_WITH_NETWORK:
@@ -241,12 +239,6 @@ CHECKS: Mapping[str, Callable[[Surroundings], Finding]] = {
     "directories": directories,
     "rules": rules,
 }
-
-
-def landlock_abi() -> int:
-    """The version the kernel speaks; 0 or less where it speaks none."""
-    system = ctypes.CDLL(None, use_errno=True)
-    return int(system.syscall(LANDLOCK_CREATE_RULESET, None, 0, LANDLOCK_CREATE_RULESET_VERSION))
 
 
 def _nearest(place: Path) -> Path:

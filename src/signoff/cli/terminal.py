@@ -25,6 +25,7 @@ ARM_S = 0.3  # nobody reads a question faster
 _MOST_KEYS = 1_000
 _ERASE = "\r\x1b[K"
 _BACKSPACE, _ERASE_LINE, _ESCAPE, _END = ("\x7f", "\b"), "\x15", "\x1b", ("\r", "\n")
+_INTERRUPT = b"\x03"
 _STOP = ("\x03", "\x04", "\x1c")
 MORE = " space: more   n: no   Esc: stop "
 
@@ -185,8 +186,9 @@ class TerminalReviewer:
             keys.get_nowait()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(armed_at):
-                while True:
-                    await keys.get()
+                while await keys.get() != _INTERRUPT:
+                    pass
+                keys.put_nowait(_INTERRUPT)  # stopping needs no second thought
         return True
 
     @contextlib.contextmanager
