@@ -57,6 +57,14 @@ def test_exit_status(name: str, workspace: Path) -> None:
     assert signoff("exec", *words, cwd=workspace).status == status
 
 
+def test_where_the_sandbox_cannot_hold_nothing_runs(workspace: Path, tmp_path: Path) -> None:
+    (workspace / ".git").symlink_to(tmp_path)
+    ended = signoff("exec", "--", "touch", "x", cwd=workspace)
+    assert (ended.status, ended.out) == (44, "")
+    assert ".git is a symbolic link and cannot be protected" in ended.err
+    assert not (workspace / "x").exists()
+
+
 def test_input_and_output_are_the_command_s_byte_for_byte(workspace: Path) -> None:
     ended = subprocess.run(
         [PROGRAM, "exec", "--", "cat"], input=bytes(range(256)), capture_output=True, cwd=workspace, timeout=60
