@@ -4,11 +4,9 @@
 result record, which says "interrupted" until something better is known. Refusal is a value, never an exception.
 """
 
-import asyncio
-import concurrent.futures
 import time
 from collections.abc import Callable
-from typing import Any, Protocol, assert_never
+from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
 import msgspec
 
@@ -40,6 +38,7 @@ from signoff.domain.event import (
     Warned,
 )
 from signoff.domain.intent import Escalation, FileRead, Intent
+from signoff.domain.late import late
 from signoff.domain.requirement import Forbidden, NeedsApproval, Requirement, Skip
 from signoff.domain.review import (
     ApplyPatchApprovalRequestEvent,
@@ -66,6 +65,13 @@ from signoff.tools.registry import Registry
 from signoff.tools.tool import Attempt, Done, Place, Tool, decode
 from signoff.undo.reach import reach
 from signoff.undo.snapshot import Pending, Undo
+
+if TYPE_CHECKING:
+    import asyncio
+    from concurrent import futures
+else:
+    asyncio = late("asyncio")
+    futures = late("concurrent.futures")
 
 
 class Sandboxes(Protocol):
@@ -162,7 +168,7 @@ class Gate:
         asking = asyncio.run_coroutine_threadsafe(self.clear(case), self._loop)
         try:
             failure = asking.result(self._limit_s + LONGEST_SYNC_S).failure
-        except (TimeoutError, concurrent.futures.CancelledError, SignoffError) as error:
+        except (TimeoutError, futures.CancelledError, SignoffError) as error:
             failure = Failure(Interrupted.code, str(error))
         result = ToolResult(case.call.tool_call_id, failure is None, None, failure, 0)
         self._ledger.submit(result_of(case.call, result, sandboxed=False))

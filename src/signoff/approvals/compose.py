@@ -1,8 +1,7 @@
 """Make the question, and read the answer. Pure."""
 
-import json
 from collections.abc import Callable
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 
@@ -19,6 +18,7 @@ from signoff.approvals.unattended import NOBODY
 from signoff.domain.call import Failure, ToolCall
 from signoff.domain.errors import Aborted, Refused, RefusedByPerson, ReviewTimeout
 from signoff.domain.intent import Intent
+from signoff.domain.late import late
 from signoff.domain.review import (
     Abort,
     ApplyPatchApprovalRequestEvent,
@@ -34,6 +34,11 @@ from signoff.domain.review import (
 )
 from signoff.domain.verdict import Match, Verdict
 from signoff.policy.parsed_cmd import parse_command
+
+if TYPE_CHECKING:
+    import json
+else:
+    json = late("json")
 
 RETRY_REASON = "command failed; retry without sandbox?"
 REJECTED = "rejected by user"

@@ -4,11 +4,17 @@ The first answer to a question counts. An answer to a question nobody asked, a s
 limit are ignored, and the caller is told so.
 """
 
-import asyncio
+from typing import TYPE_CHECKING
 
 from signoff.approvals.request import ReviewRequest
 from signoff.approvals.review import OVERLOADED
+from signoff.domain.late import late
 from signoff.domain.review import Abort, Denied, ReviewDecision
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = late("asyncio")
 
 
 class Desk:

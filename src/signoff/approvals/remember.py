@@ -3,14 +3,14 @@
 Pure. Narrow comes first, and a prefix that would open everything (`python3`, `sudo`, `git` …) is not offered at all.
 """
 
-import re
 from collections.abc import Callable
 
 from signoff.approvals.request import Offer, Width
+from signoff.domain.late import late_pattern
 from signoff.domain.review import ApprovedExecpolicyAmendment, ApprovedForSession, Scope
 from signoff.policy.execpolicy.amend import prefix_line
 
-_SUBCOMMAND = re.compile(r"[a-z][a-z0-9_:-]*")
+_SUBCOMMAND = late_pattern(r"[a-z][a-z0-9_:-]*")
 
 
 def for_session(keys: tuple[str, ...]) -> tuple[Offer, ...]:

@@ -3,14 +3,20 @@
 A reviewer is anything with `review(request)`: the terminal, an editor, a script, nobody.
 """
 
-import asyncio
 import contextlib
+import functools
 from collections.abc import AsyncIterator, Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from signoff.approvals.request import ReviewRequest
 from signoff.domain.errors import SignoffError
+from signoff.domain.late import late
 from signoff.domain.review import Denied, ReviewDecision, TimedOut
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = late("asyncio")
 
 UNREACHED = "nobody could be asked"
 OVERLOADED = Denied(rejection="overload: too many questions are waiting already")
@@ -56,8 +62,11 @@ class Line:
     def __init__(self, most: int = 1_000, changed: Callable[[], None] = lambda: None) -> None:
         self._most = most
         self._changed = changed
-        self._lock = asyncio.Lock()
         self.behind = 0
+
+    @functools.cached_property
+    def _lock(self) -> "asyncio.Lock":
+        return asyncio.Lock()
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[bool]:

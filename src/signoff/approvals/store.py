@@ -5,12 +5,18 @@ A yes is remembered under the tool's own approval keys, each as its JSON text, n
 is everyone's.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from signoff.domain.late import late
 from signoff.domain.review import ApprovedForSession, Denied, ReviewDecision
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = late("asyncio")
 
 Fetch = Callable[[], Awaitable[ReviewDecision]]
 

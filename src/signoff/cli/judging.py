@@ -1,6 +1,5 @@
 """What `why` and `policy check` share: the rules and circumstances of this call, and judging by them."""
 
-import json
 import os
 import sys
 import time
@@ -93,6 +92,8 @@ def _lines(path: Path) -> list[str]:
 
 
 def _row(line: str, place: str) -> tuple[Any, tuple[str, ...] | str]:
+    import json
+
     hint = 'A row is {"id": …, "argv": ["ls"]} or {"id": …, "script": "ls"}.'
     try:
         row = json.loads(line)

@@ -5,21 +5,26 @@ The answer comes from the controlling terminal, never from a pipe. What was type
 is thrown away, and so is what follows within a moment of it.
 """
 
-import asyncio
 import contextlib
 import os
 import termios
 import tty
 from collections.abc import Callable, Iterator
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from signoff.approvals.request import ReviewRequest
 from signoff.approvals.review import OVERLOADED, Line
 from signoff.cli.answers import EDITING, Ask, Chosen, press, read_rule, said, typed_rule
 from signoff.cli.question import Row, Span, Style, keys_row, paint, question, rules
 from signoff.domain.errors import UsageError
+from signoff.domain.late import late
 from signoff.domain.review import Abort, Denied, ReviewDecision
 from signoff.domain.visible import visible
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = late("asyncio")
 
 ARM_S = 0.3  # nobody reads a question faster
 _MOST_KEYS = 1_000
@@ -31,7 +36,7 @@ MORE = " space: more   n: no   Esc: stop "
 
 
 class TerminalReviewer:
-    """Give it the descriptor of a terminal; `find` looks for the controlling one."""
+    """Give it the descriptor of a terminal; `on` chooses where to ask."""
 
     name = "terminal"
     is_person = True
@@ -46,15 +51,8 @@ class TerminalReviewer:
         self._redraw: Callable[[], object] | None = None  # shows the last line anew, while nothing else is on it
 
     @classmethod
-    def find(cls, *, colour: bool) -> Self | None:
-        """A reviewer on the controlling terminal; None where there is none, or where we run in its background."""
-        try:
-            terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
-        except OSError:
-            return None
-        if os.tcgetpgrp(terminal) != os.getpgrp():
-            os.close(terminal)
-            return None
+    def on(cls, terminal: int, *, colour: bool) -> Self:
+        """Asks on stderr where that is a terminal, else on the terminal the answers come from."""
         return cls(terminal, 2 if os.isatty(2) else terminal, colour=colour)
 
     async def review(self, request: ReviewRequest) -> ReviewDecision:

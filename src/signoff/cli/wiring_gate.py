@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,7 +17,6 @@ from signoff.approvals.rulebook import SessionRules
 from signoff.approvals.unattended import Unattended
 from signoff.cli import wiring
 from signoff.cli.output import Output
-from signoff.cli.terminal import TerminalReviewer
 from signoff.config import locations
 from signoff.config.judging import judging_context
 from signoff.config.layers import Configuration
@@ -29,9 +28,7 @@ from signoff.domain.settings import Audit, Network, PolicySettings
 from signoff.gate import Gate
 from signoff.ledger.log import Ledger
 from signoff.ledger.records import Event
-from signoff.sandbox.limited import through_proxy
 from signoff.sandbox.profile import resolve
-from signoff.sandbox.proxy import Connection
 from signoff.sandbox.session import Attach
 from signoff.sandbox.sessions import Sessions
 from signoff.tools.jobs import job_tools
@@ -39,6 +36,9 @@ from signoff.tools.registry import Registry
 from signoff.tools.tool import Place, Tool
 from signoff.tools.undo import UndoCall
 from signoff.undo.snapshot import Undo
+
+if TYPE_CHECKING:
+    from signoff.sandbox.proxy import Connection
 
 
 class Run:
@@ -121,13 +121,30 @@ def _update_memory(loaded: Configuration, run_id: str) -> Tool[Any]:
 
 def _attach(doors: list[Gate], ledger: Ledger) -> Attach:
     """Commands reach what the gate clears, host by host, and every connection is recorded."""
+    from signoff.sandbox.limited import through_proxy
 
-    def record(connection: Connection) -> None:
+    def record(connection: "Connection") -> None:
         ledger.submit(Event("network.connection", msgspec.to_builtins(connection)))
 
     return through_proxy(lambda host, port: bool(doors) and doors[0].may_connect(host, port), record)
 
 
 def reviewer_of(output: Output, settings: PolicySettings) -> Reviewer:
-    terminal = TerminalReviewer.find(colour=output.colourful(err=True)) if settings.audit is Audit.PROMPT else None
-    return terminal or Unattended(settings.default_action, settings.on_ask)
+    terminal = controlling_terminal() if settings.audit is Audit.PROMPT else None
+    if terminal is None:
+        return Unattended(settings.default_action, settings.on_ask)
+    from signoff.cli.terminal import TerminalReviewer
+
+    return TerminalReviewer.on(terminal, colour=output.colourful(err=True))
+
+
+def controlling_terminal() -> int | None:
+    """A descriptor of the terminal we are in front of; None where there is none, or where we run in its background."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    if os.tcgetpgrp(terminal) != os.getpgrp():
+        os.close(terminal)
+        return None
+    return terminal

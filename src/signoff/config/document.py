@@ -3,13 +3,18 @@
 import os
 import re
 import stat
-import tomllib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from signoff.domain.errors import ConfigError, ConfigUnreadable
+from signoff.domain.late import late
+
+if TYPE_CHECKING:
+    import tomllib
+else:
+    tomllib = late("tomllib")
 
 LARGEST_BYTES = 1024 * 1024
 

@@ -1,10 +1,16 @@
 """Which project a directory belongs to, and what that project is called."""
 
-import hashlib
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from signoff.config.locations import PROJECT_FOLDER, Environment
+from signoff.domain.late import late
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = late("hashlib")
 
 _READABLE_LENGTH = 48
 

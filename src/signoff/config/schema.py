@@ -1,15 +1,21 @@
 """The keys of the configuration, made from the settings themselves: which exist, what they take, how they are written."""
 
-import difflib
 import enum
-import tomllib
 import types
 from collections.abc import Iterator, Mapping
-from typing import Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 import msgspec
 
+from signoff.domain.late import late
 from signoff.domain.settings import SECRETS, Settings
+
+if TYPE_CHECKING:
+    import difflib
+    import tomllib
+else:
+    tomllib = late("tomllib")
+    difflib = late("difflib")
 
 _SWITCH = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
 

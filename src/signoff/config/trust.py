@@ -4,16 +4,22 @@ A change of any file that counts ends the trust until the person has looked agai
 the same bytes the digest was taken of (`contents`), so that nothing can change between the look and the use.
 """
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from signoff.config.document import read_bytes
 from signoff.config.locations import PROJECT_FOLDER, Environment, trust_store
 from signoff.domain.errors import ConfigError, ConfigUnreadable, FileRefused
+from signoff.domain.late import late
 from signoff.files import atomic, lock
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = late("hashlib")
 
 CONFIG, POLICY, RULES = "config.toml", "policy.toml", "rules"
 _MOST_RULE_FILES = 1_000

@@ -7,14 +7,19 @@ one left behind and removes it, and waits for a living one.
 
 import contextlib
 import errno
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
-from typing import ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 from signoff.domain.errors import FileRefused, ToolConflict
+from signoff.domain.late import late
 from signoff.files.lock import WAIT_SECONDS, acquire, try_acquire
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = late("hashlib")
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -1,9 +1,15 @@
 """Wait in an event loop until a record is on disk."""
 
-import asyncio
+from typing import TYPE_CHECKING
 
 from signoff.domain.errors import LedgerUnwritable
+from signoff.domain.late import late
 from signoff.ledger.log import Ticket
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = late("asyncio")
 
 LONGEST_SYNC_S = 30.0
 

@@ -2,14 +2,13 @@
 
 import fcntl
 import os
-import re
-import secrets
 import stat
 import time
 
 from signoff.domain.errors import LedgerUnwritable, UsageError
+from signoff.domain.late import late_pattern
 
-RUN_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+RUN_ID = late_pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 SUFFIX = ".jsonl"
 KEY_BYTES = 32
 
@@ -19,9 +18,13 @@ StrPath = str | os.PathLike[str]
 def new_run_id() -> str:
     """A UUIDv7: unique, and in the order of time when sorted by name."""
     milliseconds = time.time_ns() // 1_000_000
-    number = milliseconds << 80 | 0x7 << 76 | secrets.randbits(12) << 64 | 0b10 << 62 | secrets.randbits(62)
+    number = milliseconds << 80 | 0x7 << 76 | _random_bits(12) << 64 | 0b10 << 62 | _random_bits(62)
     digits = f"{number:032x}"
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def _random_bits(count: int) -> int:
+    return int.from_bytes(os.urandom(8)) >> (64 - count)
 
 
 def open_new(directory: StrPath, run_id: str) -> tuple[int, int]:
@@ -85,10 +88,10 @@ def _read_key(folder: int) -> bytes:
 
 
 def _make_key(folder: int) -> None:
-    name = f"ledger.key.{secrets.token_hex(8)}"
+    name = f"ledger.key.{os.urandom(8).hex()}"
     file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
     try:
-        os.write(file, secrets.token_bytes(KEY_BYTES))
+        os.write(file, os.urandom(KEY_BYTES))
         os.fsync(file)
         os.link(name, "ledger.key", src_dir_fd=folder, dst_dir_fd=folder)  # whole or not at all, and the first one wins
     except FileExistsError:

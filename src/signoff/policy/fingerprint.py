@@ -1,9 +1,15 @@
 """Recognise a tool call that was answered before: the same kind, title, places and input give the same fingerprint."""
 
 import hashlib
-import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from signoff.domain.late import late
+
+if TYPE_CHECKING:
+    import json
+else:
+    json = late("json")
 
 
 def fingerprint(

@@ -1,14 +1,21 @@
 """Grants for a while: the content of a `grants.toml`, read and written whole. The program owns the file."""
 
 import datetime
-import json
-import tomllib
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from signoff.domain.errors import RulesInvalid
+from signoff.domain.late import late
 from signoff.domain.verdict import Decision, Layer, Source
 from signoff.policy.execpolicy.rule import PrefixRule, Words
+
+if TYPE_CHECKING:
+    import json
+    import tomllib
+else:
+    tomllib = late("tomllib")
+    json = late("json")
 
 _HEADER = "# Written by signoff: commands that may run without a question until a moment in time.\n"
 

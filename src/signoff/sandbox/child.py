@@ -13,14 +13,19 @@ import contextlib
 import enum
 import os
 import select
-import shutil
 import signal
 import subprocess
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from signoff.domain.errors import ChildFailed
+from signoff.domain.late import late
+
+if TYPE_CHECKING:
+    import shutil
+else:
+    shutil = late("shutil")
 
 GRACE_SECONDS = 2.0
 _MARK = "SIGNOFF_CHILD"

@@ -4,16 +4,15 @@ A command that was cleared for more than the others (a repository to write, a ro
 sandbox with exactly that profile, so that nothing is ever widened for whoever comes next.
 """
 
-import asyncio
-import concurrent.futures
 import contextlib
 import functools
 import threading
 from collections.abc import Mapping
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
+from signoff.domain.late import late
 from signoff.domain.settings import SandboxMode
 from signoff.sandbox.background import in_sandbox
 from signoff.sandbox.converse import OnOutput
@@ -21,6 +20,13 @@ from signoff.sandbox.jobs import Job, Jobs
 from signoff.sandbox.outcome import Outcome, Request, Strength
 from signoff.sandbox.profile import Profile
 from signoff.sandbox.session import Attach, Session
+
+if TYPE_CHECKING:
+    import asyncio
+    from concurrent import futures
+else:
+    asyncio = late("asyncio")
+    futures = late("concurrent.futures")
 
 _MOST_AT_ONCE = 16
 
@@ -49,14 +55,15 @@ class Sessions:
         self._sessions: dict[Profile, Session] = {}
         self._closing = contextlib.ExitStack()
         self.jobs = Jobs(in_sandbox(lambda: self._open(profile)))
-        self._threads = concurrent.futures.ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="sandbox")
+        self._threads: futures.ThreadPoolExecutor | None = None  # with the first command
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.jobs.__exit__()
-        self._threads.shutdown(cancel_futures=True)
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
         self._closing.close()
 
     @property
@@ -67,6 +74,8 @@ class Sessions:
         """Run one command to its end. Whoever stops waiting stops the command; `on_output` is called in a thread."""
         stop = threading.Event()
         loop = asyncio.get_running_loop()
+        if self._threads is None:
+            self._threads = futures.ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="sandbox")
         running = loop.run_in_executor(self._threads, self._run, request, allowance, on_output, stop)
         try:
             return await asyncio.shield(running)

@@ -5,8 +5,9 @@ For tests of whatever embeds the supervisor, and for trying rules without an age
 
 import queue
 from collections.abc import Sequence
-from concurrent.futures import Future
+from typing import TYPE_CHECKING
 
+from signoff.domain.late import late
 from signoff.supervisor.session import (
     MOST_EVENTS,
     Abort,
@@ -20,10 +21,15 @@ from signoff.supervisor.session import (
 )
 from signoff.wire.tool_events import ToolEvent, ToolRequest, ToolResult
 
+if TYPE_CHECKING:
+    from concurrent import futures
+else:
+    futures = late("concurrent.futures")
+
 
 class FakeSession:
     def __init__(self, script: Sequence[ToolEvent], exit_code: int = 0) -> None:
-        self.status: Future[int] = Future()
+        self.status: futures.Future[int] = futures.Future()
         self.events: queue.Queue[ParsedEvent] = queue.Queue(MOST_EVENTS)
         self.told: list[ControlCommand] = []
         self._script = list(script)

@@ -1,9 +1,15 @@
 """Questions run on an event loop of their own, so that reading the child never waits for a person."""
 
-import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from signoff.domain.late import late
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = late("asyncio")
 
 T = TypeVar("T")
 
@@ -28,7 +34,7 @@ class Reviews:
 
         asyncio.run_coroutine_threadsafe(run(), self._running())
 
-    def _running(self) -> asyncio.AbstractEventLoop:
+    def _running(self) -> "asyncio.AbstractEventLoop":
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()

@@ -11,16 +11,14 @@ With `on_event` events are handed over inside the reading thread instead, which 
 import contextlib
 import os
 import queue
-import secrets
-import socket
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from signoff.domain.late import late
 from signoff.sandbox.child import Child, start, start_on_terminal
 from signoff.supervisor.pump import Pump
 from signoff.supervisor.writer import ControlWriter
@@ -28,6 +26,14 @@ from signoff.wire import control
 from signoff.wire.control import ControlMessage, PolicyAbort, PolicyPing
 from signoff.wire.jsonl import Demand, Modes, Scanner, Trust
 from signoff.wire.tool_events import Failure, ToolEvent
+
+if TYPE_CHECKING:
+    import socket
+    from concurrent import futures
+    from concurrent.futures import Future
+else:
+    socket = late("socket")
+    futures = late("concurrent.futures")
 
 EVENT_FD = "SIGNOFF_EVENT_FD"
 MOST_EVENTS = 2_048
@@ -99,7 +105,9 @@ class Runner(Protocol):
 class RunnerSession(Protocol):
     """What a runner gives back: one exit status, a way to say something, a way to hear something."""
 
-    status: "Future[int]"
+    @property
+    def status(self) -> "Future[int]": ...
+
     events: "queue.Queue[ParsedEvent]"
 
     def control(self, command: ControlCommand) -> bool: ...
@@ -112,9 +120,11 @@ class Session:
         self, spec: Spec, output: Output, on_event: Callable[["Session", ParsedEvent], None] | None = None
     ) -> None:
         self.spec = spec
-        self.status: Future[int] = Future()
+        self._lock = threading.Lock()
+        self._status: Future[int] | None = None
+        self._code: int | None = None
         self.events: queue.Queue[ParsedEvent] = queue.Queue(MOST_EVENTS)
-        self.trust = Trust(nonce=secrets.token_urlsafe(16), demand=spec.demand)
+        self.trust = Trust(nonce=os.urandom(16).hex(), demand=spec.demand)
         self._on_event = self.events.put if on_event is None else lambda event: on_event(self, event)
         self.child, channel, streams = _start(spec)
         self.writer = ControlWriter(channel, lambda reason: self._on_event(Lost(reason)))
@@ -165,9 +175,21 @@ class Session:
         self.child.stop(0)  # nothing of it survives, so that its pipes end
         for thread in self._threads:
             thread.join(5)
-        if not self.status.done():
-            self.status.set_result(code)
+        with self._lock:
+            self._code, promised = code, self._status
+        if promised is not None and not promised.done():
+            promised.set_result(code)
         return code
+
+    @property
+    def status(self) -> "Future[int]":
+        """The exit status, once there is one. Made when somebody asks: `wrap` never does, and it is slow to load."""
+        with self._lock:
+            if self._status is None:
+                self._status = futures.Future()
+                if self._code is not None:
+                    self._status.set_result(self._code)
+            return self._status
 
     def abort(self, reason: str, code: str, grace: float, kill_grace: float) -> int:
         """Say it, wait, SIGTERM, wait, SIGKILL."""

@@ -1,15 +1,20 @@
 """list_jobs, read_job_output, stop_job: commands that go on in the background of this run."""
 
-import asyncio
 import shlex
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
 from signoff.domain.intent import Action, Intent
+from signoff.domain.late import late
 from signoff.sandbox.jobs import Job, Jobs
 from signoff.tools.plain_output import plain
 from signoff.tools.tool import Attempt, Done, Place, Tool
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = late("asyncio")
 
 LONGEST_WAIT_MS = 60_000
 

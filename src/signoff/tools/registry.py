@@ -1,12 +1,17 @@
 """Which tools there are. Modules are named as strings: a tool costs nothing until it is called."""
 
-import difflib
 import importlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from signoff.domain.errors import ToolUnknown, ToolVersion
+from signoff.domain.late import late
 from signoff.tools.tool import Tool
+
+if TYPE_CHECKING:
+    import difflib
+else:
+    difflib = late("difflib")
 
 TOOLS: Mapping[str, str] = {
     "apply_patch": "signoff.tools.apply_patch:ApplyPatch",

@@ -4,9 +4,15 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import tempfile
+from typing import TYPE_CHECKING
 
 from signoff.domain.errors import FileRefused, NotFound
+from signoff.domain.late import late
+
+if TYPE_CHECKING:
+    import tempfile
+else:
+    tempfile = late("tempfile")
 
 _CLONE = 0x40049409  # FICLONE: share the blocks where the file system can
 _PIECE = 1 << 20

@@ -4,23 +4,28 @@ Two readers of one line must never see two different objects, so what readers ar
 duplicate keys, NaN and infinities, numbers nobody can hold, lone surrogates, bottomless nesting, bytes that are no UTF-8.
 """
 
-import json
-import re
-from typing import Any, NoReturn
+import functools
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from signoff.domain.errors import InvalidJson
+from signoff.domain.late import late, late_pattern
+
+if TYPE_CHECKING:
+    import json
+else:
+    json = late("json")
 
 MAX_DIGITS = 400
 MAX_DEPTH = 64
 
-_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+_SURROGATE_ESCAPE = late_pattern(rb"\\u[dD][89a-fA-F]")
 
 
 def loads(data: bytes) -> Any:
     """Decode one JSON value, or raise InvalidJson with the reason."""
     try:
         text = data.decode("utf-8")
-        value = _decoder.decode(text)
+        value = _decoder().decode(text)
     except UnicodeDecodeError as error:
         raise InvalidJson("the line is not UTF-8") from error
     except RecursionError as error:
@@ -59,7 +64,9 @@ def _float(digits: str) -> float:
     return value
 
 
-_decoder = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant, parse_int=_integer, parse_float=_float)
+@functools.cache
+def _decoder() -> "json.JSONDecoder":
+    return json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant, parse_int=_integer, parse_float=_float)
 
 
 def _refuse_lone_surrogates(value: Any) -> None:

@@ -4,15 +4,20 @@ Reading never raises: a line is an event, a failure with its kind, or plain text
 garbage collector need not look at them (gc=False): in a flood it would look at little else.
 """
 
-import json
 import re
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from signoff.domain.errors import InvalidJson, MissingField, ParseError, SchemaMismatch, UnknownType
 from signoff.domain.intent import Action
+from signoff.domain.late import late, late_pattern
 from signoff.wire import strict_json
+
+if TYPE_CHECKING:
+    import json
+else:
+    json = late("json")
 
 PREFIX = b"@@MEM_TOOL_EVENT@@ "
 MAX_ID = 256
@@ -79,8 +84,8 @@ ToolEvent = ToolRequest | ToolResult | ToolProgress | PolicyAck
 TYPES = ("tool.request", "tool.result", "tool.progress", "policy.ack")
 
 _ACTIONS = frozenset(Action)
-_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
-_MISSING = re.compile(r"missing required field `(\w+)`")
+_RFC3339 = late_pattern(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_MISSING = late_pattern(r"missing required field `(\w+)`")
 _PREFIXED_LINE = b"\n" + PREFIX
 _progress: msgspec.json.Decoder[ToolProgress] = msgspec.json.Decoder(ToolProgress)
 _decoder: msgspec.json.Decoder[ToolEvent] = msgspec.json.Decoder(ToolEvent)

@@ -5,29 +5,24 @@ A pattern that begins with a literal is not even compiled for a text that does n
 
 import re
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import cast
+
+from signoff.domain.late import LatePattern
 
 _SPECIAL = frozenset(".^$*+?{}[]()|")
 
 
-class _Lazy:
+class _Lazy(LatePattern):
     def __init__(self, source: str, flags: int) -> None:
-        self._source = source
-        self._flags = flags
+        super().__init__(source, flags)
         self._compiled: re.Pattern[str] | None = None
         self._head = "" if flags & re.IGNORECASE else literal_head(source)
-
-    def __getattr__(self, name: str) -> Any:
-        """Reached once for each method; from then on the method of the compiled pattern is an attribute."""
-        method = getattr(re.compile(self._source, self._flags), name)
-        setattr(self, name, method)
-        return method
 
     def finditer(self, text: str, *bounds: int) -> Iterator[re.Match[str]]:
         if self._head not in text:
             return iter(())
         if self._compiled is None:
-            self._compiled = re.compile(self._source, self._flags)
+            self._compiled = cast("re.Pattern[str]", re.compile(self._source, self._flags))
         return self._compiled.finditer(text, *bounds)
 
 

@@ -1,14 +1,19 @@
 """Secrets in JSON values, where names and values are known without guessing."""
 
-import json
 import shlex
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from signoff.domain.late import late
 from signoff.ledger.redact.mask import Span
 from signoff.ledger.redact.names import Promise, promise
 from signoff.ledger.redact.pattern import pattern
 from signoff.ledger.redact.values import is_secret, wraps_credentials
+
+if TYPE_CHECKING:
+    import json
+else:
+    json = late("json")
 
 _STRING = pattern(r'"(?P<inside>[^"\\]*+(?:\\.[^"\\]*+)*+)"')
 _USER_OPTIONS = ("-u", "--user", "--proxy-user")

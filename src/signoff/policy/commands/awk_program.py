@@ -3,10 +3,12 @@
 import re
 from collections.abc import Sequence
 
+from signoff.domain.late import late_pattern
+
 _FIELD = r"(?:\$(?:[0-9]+|NF)|NR|NF|\"[A-Za-z0-9 :,._=|/-]*\")"
 _CONDITION = r"(?:(?:NR|NF|\$[0-9]+)\s*(?:==|!=|<=|>=|<|>)\s*(?:[0-9]+|\"[A-Za-z0-9 _.-]*\")|/[A-Za-z0-9 _.,:=^$-]*/)"
 _PROGRAM = rf"\s*(?:{_CONDITION}(?:\s*&&\s*{_CONDITION})*)?\s*(?:\{{\s*print(?:\s+{_FIELD}(?:\s*,?\s*{_FIELD})*)?\s*;?\s*\}})?\s*"
-_SEPARATOR = re.compile(r"[^\\\x00]|\\t|\\\||[,:;|/=-]+")
+_SEPARATOR = late_pattern(r"[^\\\x00]|\\t|\\\||[,:;|/=-]+")
 
 
 def only_prints(words: Sequence[str]) -> bool:

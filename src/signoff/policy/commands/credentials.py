@@ -3,13 +3,14 @@
 import fnmatch
 import re
 
+from signoff.domain.late import late_pattern
 from signoff.policy.rules.sensitive import DEVICES, ENVIRONMENT, IN_A_HOME, SYSTEM, is_protected
 
 _STORES = "id_rsa id_dsa id_ecdsa id_ed25519 id_xmss credentials.json secring.gpg login.keychain".split()
 _NAME = "|".join(re.escape(name.casefold()) for name in (*IN_A_HOME, *_STORES))
 _PLACE = rf"(?:^|[/=:@,\s])(?:(?:{_NAME})(?:$|[/.:])|{ENVIRONMENT})|{SYSTEM}|/etc/ssh/|(?:^(?:-\w)?|[=:@,\s]){DEVICES}"
-_CREDENTIAL = re.compile(rf"{_PLACE}|(?:^|[/=:@,\s])[^/\s]*\.(?:pem|p12|pfx|jks|keystore|kdbx|ppk|asc|key|keychain)$")
-_STORE = re.compile(_PLACE)
+_CREDENTIAL = late_pattern(rf"{_PLACE}|(?:^|[/=:@,\s])[^/\s]*\.(?:pem|p12|pfx|jks|keystore|kdbx|ppk|asc|key|keychain)$")
+_STORE = late_pattern(_PLACE)
 _SAMPLES = (
     *(".env", ".env.local", ".env.production"),
     *(name for name in IN_A_HOME if "/" not in name),
@@ -20,7 +21,7 @@ _SYSTEM = tuple(
     path.split("/")
     for path in ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssh", "/proc/self/environ", "/proc/1/environ", "/proc/1/mem", "/run/secrets", "/dev/sda", "/dev/mem", "/dev/tty")
 )  # fmt: skip
-_WILD = re.compile(r"[*?\[]")
+_WILD = late_pattern(r"[*?\[]")
 
 
 def is_credential(text: str) -> bool:

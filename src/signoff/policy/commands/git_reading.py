@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from signoff.domain.late import late_pattern
+
 _GLOBALS = frozenset("--no-pager -P --no-optional-locks --literal-pathspecs --no-replace-objects".split())
 _DIFF = (
     "-p -u -s -R -a -b -w -W -z -q -r -t -c -m -M -C -B -D --stat --numstat --shortstat --dirstat --summary --name-only --name-status "
@@ -26,7 +28,7 @@ _TAKE_NEXT = frozenset(
     "--sort --contains --no-contains --merged --no-merged --points-at --match --exclude --unified -U --word-diff-regex --decorate-refs "
     "--count --glob -e -A -B -C -m --max-depth --src-prefix --dst-prefix".split()
 )  # fmt: skip
-_ATTACHED = re.compile(r"-(?:\d+|n\d+|U\d+|[MCB]\d*%?|[SGL].+|u(?:no|normal|all))", re.DOTALL)
+_ATTACHED = late_pattern(r"-(?:\d+|n\d+|U\d+|[MCB]\d*%?|[SGL].+|u(?:no|normal|all))", re.DOTALL)
 
 _VERBS: dict[str, frozenset[str]] = {
     verb: frozenset(options.split())

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from signoff.domain.late import late_pattern
 from signoff.policy.commands.awk_program import only_prints
 from signoff.policy.commands.git_reading import git_only_reads
 from signoff.policy.commands.options import Options, scan
@@ -22,7 +23,7 @@ class Checked(msgspec.Struct, frozen=True):
 
 def _row(flags: str, values: str = "", long: str = "", operands: int = 1_000, operand: str | None = None) -> Checked:
     return Checked(
-        Options.of(flags, values, long + " help version"), operands, re.compile(operand) if operand else None
+        Options.of(flags, values, long + " help version"), operands, late_pattern(operand) if operand else None
     )
 
 
@@ -80,14 +81,14 @@ _FIND_FLAGS = frozenset(
     "-depth -d -mount -xdev -noleaf -follow -daystart -ignore_readdir_race -noignore_readdir_race -warn -nowarn -not -a -and -o -or "
     "-help -version --help --version ! ( ) ,".split()
 )  # fmt: skip
-_ISO_DATE = re.compile(r"-I(?:date|hours|minutes|seconds|ns)?")
-_XXD = re.compile(r"-(?:[abeEipuv]|ps|plain|bits|[cglos]-?\d+)")
-_JQ_FLAGS = re.compile(r"-[crnseaSCMj]+|--(?:raw-output|compact-output|slurp|raw-input|null-input|exit-status|sort-keys|color-output|monochrome-output|join-output|ascii-output|tab|seq|stream|unbuffered)")  # fmt: skip
-_JQ_UNSAFE = re.compile(
+_ISO_DATE = late_pattern(r"-I(?:date|hours|minutes|seconds|ns)?")
+_XXD = late_pattern(r"-(?:[abeEipuv]|ps|plain|bits|[cglos]-?\d+)")
+_JQ_FLAGS = late_pattern(r"-[crnseaSCMj]+|--(?:raw-output|compact-output|slurp|raw-input|null-input|exit-status|sort-keys|color-output|monochrome-output|join-output|ascii-output|tab|seq|stream|unbuffered)")  # fmt: skip
+_JQ_UNSAFE = late_pattern(
     r"\b(?:env|import|include|input_filename|modulemeta|get_search_list|halt|debug|stderr|input_line_number)\b|\$ENV|\$__"
 )
-_EVALUATED = re.compile(r"\$\(|`|\$\{")
-_PRINTF_ASSIGNS = re.compile(r"%[^%A-Za-z]*[hlLqjzt]*n")
+_EVALUATED = late_pattern(r"\$\(|`|\$\{")
+_PRINTF_ASSIGNS = late_pattern(r"%[^%A-Za-z]*[hlLqjzt]*n")
 _PS = frozenset("aux ax -ef -e -A -f -aux -ax -eF a u x au".split())
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from signoff.domain.late import late_pattern
 from signoff.policy.commands.options import Option, Options, scan
 
 _OPTIONS = Options.of(
@@ -27,7 +28,7 @@ _COMMAND = rf"{_RANGE}(?:[pdnNgGhHxlDP=]|q[0-9]*|{'|'.join(_substitution(mark) f
 _SCRIPT = rf"[ \t]*{_COMMAND}(?:[;\n][ \t]*{_COMMAND})*;?[ \t]*"  # compiled when first used: it takes milliseconds
 
 
-_MAY_WRITE_OR_RUN = re.compile(r"(?:^|[;{}!0-9$/|,#:@%\sgpiIM])[eswWrRF]")
+_MAY_WRITE_OR_RUN = late_pattern(r"(?:^|[;{}!0-9$/|,#:@%\sgpiIM])[eswWrRF]")
 
 
 def only_edits_the_stream(words: Sequence[str]) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from signoff.domain.late import late_pattern
 from signoff.policy.commands.git_commands import verb_index
 from signoff.policy.commands.sed_program import may_write_or_run, sed_scripts
 
@@ -197,31 +198,33 @@ def _program_text(name: str, words: Sequence[str]) -> Iterator[str]:
         yield "-"  # the program comes by standard input
 
 
-_VERSION = re.compile(r"-?\d+(?:\.\d+)*$")
-_AWK = re.compile(r"system|\||>|getline|@load|@include")
+_VERSION = late_pattern(r"-?\d+(?:\.\d+)*$")
+_AWK = late_pattern(r"system|\||>|getline|@load|@include")
 _INTERPRETERS = frozenset("python node perl ruby php lua".split())
 _INFORMS = frozenset("--version -V -v --help -h -vV -m".split())
-_EDITOR = re.compile(r"^\+(?!\d*$)")
-_TEST = re.compile(r"^-[vR]$|\$\(|`|\$\{")
+_EDITOR = late_pattern(r"^\+(?!\d*$)")
+_TEST = late_pattern(r"^-[vR]$|\$\(|`|\$\{")
 _OPERANDS = {
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _AWK),
     **dict.fromkeys(("vim", "vi", "nvim", "view", "ex"), _EDITOR),
     **dict.fromkeys(("test", "["), _TEST),  # a subscript in an operand is evaluated, and runs what it names
-    "printf": re.compile(r"^-v|\$\(|`|\$\{|%[^%A-Za-z]*[hlLqjzt]*n"),
-    "date": re.compile(r"^[0-9]{6,}"),
-    "curl": re.compile(r"^@|=[@<]|^-[dF]\S*@|^--(?:data|form|json|url-query)\S*=\S*@"),
-    "make": re.compile(r"^(?:SHELL|\.SHELLFLAGS|MAKE\w*)[ :?+]*=|\$[({]|!="),
-    "less": re.compile(r"^\+(?!\+?(?:[\dGgF]*|[/?].*)$)"),
-    "gcc": re.compile("^(?:@|-B)"),
-    "clang": re.compile("^(?:@|-B)"),
-    "tar": re.compile(r"^(?:-\w*f|--file=)?(?!/|\./)[\w.@-]+:"),  # an archive on another host, by way of a remote shell
-    "psql": re.compile(r"\\(?:!|o|g|w|copy|i|e|s\b)|\bprogram\b", re.IGNORECASE),
-    "sqlite3": re.compile(
+    "printf": late_pattern(r"^-v|\$\(|`|\$\{|%[^%A-Za-z]*[hlLqjzt]*n"),
+    "date": late_pattern(r"^[0-9]{6,}"),
+    "curl": late_pattern(r"^@|=[@<]|^-[dF]\S*@|^--(?:data|form|json|url-query)\S*=\S*@"),
+    "make": late_pattern(r"^(?:SHELL|\.SHELLFLAGS|MAKE\w*)[ :?+]*=|\$[({]|!="),
+    "less": late_pattern(r"^\+(?!\+?(?:[\dGgF]*|[/?].*)$)"),
+    "gcc": late_pattern("^(?:@|-B)"),
+    "clang": late_pattern("^(?:@|-B)"),
+    "tar": late_pattern(
+        r"^(?:-\w*f|--file=)?(?!/|\./)[\w.@-]+:"
+    ),  # an archive on another host, by way of a remote shell
+    "psql": late_pattern(r"\\(?:!|o|g|w|copy|i|e|s\b)|\bprogram\b", re.IGNORECASE),
+    "sqlite3": late_pattern(
         r"^\s*\.(?!(?:tables?|schema|headers?|mode|dump|indexes|databases|dbinfo|width|help)\b)"
         r"|load_extension|writefile|readfile|\bedit\s*\(|\battach\b|\bvacuum\b.*\binto\b",
         re.IGNORECASE,
     ),
-    "jq": re.compile(r"\benv\b|\$ENV|\bimport\b|\binclude\b|\binput_filename\b"),
+    "jq": late_pattern(r"\benv\b|\$ENV|\bimport\b|\binclude\b|\binput_filename\b"),
 }
 
 

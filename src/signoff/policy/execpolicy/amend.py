@@ -1,11 +1,17 @@
 """The line that remembers an approval, and what a rule file looks like with it. Writing it down safely is the business
 of `config/rules`."""
 
-import json
+from typing import TYPE_CHECKING
 
 from signoff.domain.errors import RulesInvalid
+from signoff.domain.late import late
 from signoff.domain.verdict import Decision
 from signoff.policy.execpolicy.rule import WORDS, NetworkRule, Words
+
+if TYPE_CHECKING:
+    import json
+else:
+    json = late("json")
 
 
 def prefix_line(prefix: Words) -> str:

@@ -7,15 +7,19 @@ bounded, so that a rule file cannot hang the program.
 import re
 import shlex
 from collections.abc import Callable, Iterator
-from typing import NoReturn
-
-import starlark
+from typing import TYPE_CHECKING, NoReturn
 
 from signoff.domain.errors import RulesInvalid
+from signoff.domain.late import late, late_pattern
 from signoff.domain.verdict import Layer, Source
 from signoff.policy.execpolicy.arguments import host_executable, network_rule, prefix_rule
 from signoff.policy.execpolicy.match import PrefixIndex
 from signoff.policy.execpolicy.rule import WORDS, HostExecutable, NetworkRule, PrefixRule, RuleFile, Words
+
+if TYPE_CHECKING:
+    import starlark
+else:
+    starlark = late("starlark")
 
 # The functions a file calls are Starlark ones: they know the caller's line, and they keep a tuple apart from a list, both
 # of which reach Python as a list. A value without a bracket in its spelling holds no tuple, which is the quick way.
@@ -39,11 +43,11 @@ def host_executable(name, paths):
 """
 _PRELUDE_NAME = "signoff"
 _TICKS = 20_000  # about 20 million steps: a second's work, and a thousand times what a large file needs
-_FRAME = re.compile(r"^  \* (?P<file>.*):(?P<line>\d+), in ", re.MULTILINE)
-_FUNCTION = re.compile(r"prefix_rule|network_rule|host_executable")
-_POSITION = re.compile(r"^ *--> (?P<file>.*):(?P<line>\d+):(?P<column>\d+)$", re.MULTILINE)
-_SHOWN = re.compile(r"^ *\d+ \|", re.MULTILINE)
-_MESSAGE = re.compile(r"^error: (?:Refusal: )?(?P<message>.*)$", re.MULTILINE)
+_FRAME = late_pattern(r"^  \* (?P<file>.*):(?P<line>\d+), in ", re.MULTILINE)
+_FUNCTION = late_pattern(r"prefix_rule|network_rule|host_executable")
+_POSITION = late_pattern(r"^ *--> (?P<file>.*):(?P<line>\d+):(?P<column>\d+)$", re.MULTILINE)
+_SHOWN = late_pattern(r"^ *\d+ \|", re.MULTILINE)
+_MESSAGE = late_pattern(r"^error: (?:Refusal: )?(?P<message>.*)$", re.MULTILINE)
 
 
 def read_rules(text: str, file: str, layer: Layer = Layer.FLAG) -> RuleFile:
@@ -115,7 +119,7 @@ def _place(text: str, line: int, message: str) -> tuple[int, int]:
     name = next((name for said, name in _ABOUT.items() if message.startswith(said)), None)
     if call and name:
         following = _FUNCTION.search(text, start + call.end())
-        argument = re.compile(rf"\b{name}\s*=").search(text, at, following.start() if following else len(text))
+        argument = late_pattern(rf"\b{name}\s*=").search(text, at, following.start() if following else len(text))
         at = argument.start() if argument else at
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 

@@ -2,25 +2,30 @@
 
 import datetime
 import re
-import tomllib
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from signoff.domain.context import Context
 from signoff.domain.errors import RulesInvalid
 from signoff.domain.intent import Action, Aspect, FileDelete, FileRead, FileWrite, Host, Intent, Permission
+from signoff.domain.late import late, late_pattern
 from signoff.domain.settings import DefaultAction
 from signoff.domain.verdict import Decision, Layer, Source
 from signoff.policy.rules import host, path, tool
 
+if TYPE_CHECKING:
+    import tomllib
+else:
+    tomllib = late("tomllib")
+
 _DECISIONS = {"allow": Decision.ALLOW, "ask": Decision.ASK, "deny": Decision.DENY}
 _ACTIONS = frozenset([*map(str, Action), *map(str, Permission)])
-_HEADER = re.compile(r"^\s*\[\[\s*rule\s*\]\]")
-_AT = re.compile(r" - at `\$\.?(?:rule\[(?P<index>\d+)\])?\.?(?P<key>[a-z_]*)[^`]*`$")
+_HEADER = late_pattern(r"^\s*\[\[\s*rule\s*\]\]")
+_AT = late_pattern(r" - at `\$\.?(?:rule\[(?P<index>\d+)\])?\.?(?P<key>[a-z_]*)[^`]*`$")
 _OUTSIDE_RULES = 'The file can have: default_action = "allow", "ask" or "deny", and any number of [[rule]].'
-_TOML_AT = re.compile(r" \(at line (?P<line>\d+), column (?P<column>\d+)\)$")
+_TOML_AT = late_pattern(r" \(at line (?P<line>\d+), column (?P<column>\d+)\)$")
 
 
 class PolicyRule(msgspec.Struct, frozen=True):

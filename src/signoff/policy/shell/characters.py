@@ -1,12 +1,13 @@
 """Which scripts are not even looked at: too long, or with characters that a reader would not see as they are."""
 
-import re
 import unicodedata
 
+from signoff.domain.late import late_pattern
+
 MAX_CHARACTERS = 10_000
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_CONTROL = late_pattern(r"[\x00-\x08\x0b-\x1f\x7f]")
 _MAY_PAD = (" " * 8, "\t\t", " \t", "\n")
-_PADDING = re.compile(r"[ \t]{40}|(?:[ \t]*\n){20}")
+_PADDING = late_pattern(r"[ \t]{40}|(?:[ \t]*\n){20}")
 _HIDDEN = frozenset("\u115f\u1160\u3164\uffa0\u034f\u2800" + "".join(map(chr, range(0xFE00, 0xFE10))))
 _HIDDEN_CATEGORIES = frozenset({"Cf", "Cc", "Zl", "Zp", "Co", "Cn", "Cs", "Zs"})
 

@@ -1,8 +1,8 @@
 """Commands written inside the words of other programs: option values, awk and sed programs, variables that name one."""
 
-import re
 from collections.abc import Iterator, Sequence
 
+from signoff.domain.late import late_pattern
 from signoff.policy.commands.sed_program import sed_scripts
 from signoff.policy.shell.words import Dynamic
 
@@ -35,13 +35,13 @@ _RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("install", "", "strip-program"),
     )
 }
-_TEXT = re.compile(r"[\s;|&`]|\$\(")
-_AWK_STRING = re.compile(r'"((?:[^"\\]|\\.)+)"')
-_AWK_RUNS = re.compile(r"system|\||getline")
-_SED_RUNS = re.compile(r"(?:^|[;\n{}!0-9$/+~,])\s*e\s+([^\n;}]+)")
-_SUBSTITUTION = re.compile(r"\$\(((?:[^()]|\([^()]*\))*)\)|`([^`]*)`")
-_EXTERNAL = re.compile(r"ext::(.+)")
-_NAMES_A_COMMAND = re.compile(
+_TEXT = late_pattern(r"[\s;|&`]|\$\(")
+_AWK_STRING = late_pattern(r'"((?:[^"\\]|\\.)+)"')
+_AWK_RUNS = late_pattern(r"system|\||getline")
+_SED_RUNS = late_pattern(r"(?:^|[;\n{}!0-9$/+~,])\s*e\s+([^\n;}]+)")
+_SUBSTITUTION = late_pattern(r"\$\(((?:[^()]|\([^()]*\))*)\)|`([^`]*)`")
+_EXTERNAL = late_pattern(r"ext::(.+)")
+_NAMES_A_COMMAND = late_pattern(
     r"(?:.*PAGER|.*EDITOR|.*_COMMAND|.*_ASKPASS|GIT_\w*(?:DIFF|SSH|PROXY\w*)|VISUAL|BROWSER|LESSOPEN|LESSCLOSE|PS[0-4]|RSYNC_RSH|SHELL|BASH_ENV|ENV)"
     r"(?:\+)?=",
 )

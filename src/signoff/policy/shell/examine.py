@@ -1,10 +1,10 @@
 """From segments to aspects: what each command starts, touches and reaches, wrapper by wrapper."""
 
 import posixpath
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 from signoff.domain.intent import Aspect, Command, FileDelete, FileRead, FileWrite, Host, Opaque
+from signoff.domain.late import late_pattern
 from signoff.policy.commands.cautious import CAUTIOUS, OPERANDS_COUNT
 from signoff.policy.commands.credentials import is_credential, may_be_credential
 from signoff.policy.commands.inert import INERT
@@ -23,9 +23,9 @@ SPECIAL = frozenset(unwrap.names()) | operands.PROGRAMS | network.BY_URL | netwo
 
 DOWNLOADERS = frozenset("curl wget fetch nc ncat netcat base64 base32 xxd openssl aria2c gpg uudecode socat".split())
 _HARMLESS_DEVICES = frozenset("/dev/null /dev/stdout /dev/stderr /dev/tty /dev/zero /dev/full".split())
-_PLAIN_TEXT = re.compile(r"[A-Za-z0-9_./:=@%+,-]+(?: [A-Za-z0-9_./:=@%+,-]+)*")
-_HAS_DOTS = re.compile(r"(?:^|/)\.{0,2}(?:/|$)")
-_QUOTE = re.compile(r"[^A-Za-z0-9_./:=@%+,-]")
+_PLAIN_TEXT = late_pattern(r"[A-Za-z0-9_./:=@%+,-]+(?: [A-Za-z0-9_./:=@%+,-]+)*")
+_HAS_DOTS = late_pattern(r"(?:^|/)\.{0,2}(?:/|$)")
+_QUOTE = late_pattern(r"[^A-Za-z0-9_./:=@%+,-]")
 _USES: dict[operands.Use, Callable[[str], Aspect]] = {
     operands.Use.READ: FileRead,
     operands.Use.WRITE: FileWrite,

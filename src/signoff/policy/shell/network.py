@@ -1,23 +1,23 @@
 """Which hosts a command names, and what git would change. Only what can be read off the words."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from signoff.domain.intent import GitWrite, Host
+from signoff.domain.late import late_pattern
 from signoff.policy.commands.git_commands import verb_index
 from signoff.policy.shell.words import seen
 
-_URL = re.compile(
+_URL = late_pattern(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?:[^/@\s]*@)?(?P<host>\[[^\]]*\]|[^/:\s?#]+)(?::(?P<port>\d{1,5}))?"
 )
-_REMOTE = re.compile(r"(?:[\w.-]+@)?(?P<host>[\w-]+(?:\.[\w-]+)+|[\w-]+):(?!//)(?:[^\s]*)")
+_REMOTE = late_pattern(r"(?:[\w.-]+@)?(?P<host>[\w-]+(?:\.[\w-]+)+|[\w-]+):(?!//)(?:[^\s]*)")
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ssh": 22, "ftp": 21, "git": 9418}
 BY_URL = frozenset("aria2c http https xh pip pip3 npm go fetch lynx w3m elinks ftp svn hg docker".split())
 BY_OPERAND = frozenset(
     "curl wget git ssh scp sftp rsync nc ncat netcat telnet ping ping6 dig host nslookup whois traceroute mosh socat nmap".split()
 )
-_HOST_OPERAND = re.compile(r"@?(?:[\w.-]+@)?(?P<host>[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)\.?")
-_BARE_URL = re.compile(r"(?P<host>localhost|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)(?::(?P<port>\d{1,5}))?(?:[/?#]\S*)?")
+_HOST_OPERAND = late_pattern(r"@?(?:[\w.-]+@)?(?P<host>[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)\.?")
+_BARE_URL = late_pattern(r"(?P<host>localhost|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)(?::(?P<port>\d{1,5}))?(?:[/?#]\S*)?")
 
 GIT_WRITES = frozenset(
     "add am apply bisect branch checkout cherry-pick clean clone commit config fetch filter-branch filter-repo gc init maintenance merge mv "

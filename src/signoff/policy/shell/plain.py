@@ -6,12 +6,13 @@ tokens for something that was not looked at. What is refused may be fine, but it
 
 import re
 
+from signoff.domain.late import late_pattern
 from signoff.policy.shell.segments import Join, Segment
 from signoff.policy.shell.words import Dialect, Dynamic, Refused, read_word
 
 _BLANK = r"(?:[ \t]|\\\n(?!\#))"
 _END = r"(?=[ \t\n;|&]|\Z)"
-_TOKEN = re.compile(
+_TOKEN = late_pattern(
     rf"""{_BLANK}*(?:
         (?P<word>[A-Za-z0-9_./:=@%+,-]+{_END})
       | '(?P<single>[^']*)'{_END}
@@ -24,12 +25,12 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_BLANKS = re.compile(f"{_BLANK}*")
+_BLANKS = late_pattern(f"{_BLANK}*")
 _JOINS = {"&&": Join.AND, "||": Join.OR, "|": Join.PIPE, "|&": Join.PIPE}
 RESERVED = frozenset(
     "! [[ ]] { } case coproc do done elif else esac fi for function if in select then until while time".split()
 )
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[.*\])?\+?=", re.DOTALL)
+_ASSIGNMENT = late_pattern(r"[A-Za-z_][A-Za-z0-9_]*(?:\[.*\])?\+?=", re.DOTALL)
 
 
 def is_assignment(word: str) -> bool:

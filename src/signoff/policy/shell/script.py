@@ -1,10 +1,10 @@
 """Read a script, or the argv that would run one. The entrance of this room."""
 
 import importlib
-import re
 from collections.abc import Iterable
 
 from signoff.domain.intent import Command, Opaque
+from signoff.domain.late import late_pattern
 from signoff.policy.commands.places import is_the_systems_own
 from signoff.policy.shell.characters import MAX_CHARACTERS, objection
 from signoff.policy.shell.directories import Places
@@ -24,10 +24,10 @@ from signoff.policy.shell.segments import Join, Segment
 from signoff.policy.shell.unwrap import Script, Unwrapped
 from signoff.policy.shell.words import Dialect, Refused
 
-SIMPLE = re.compile(r"[ \t]*[A-Za-z0-9_./+-]+(?:[ \t]+[A-Za-z0-9_./:=@%+,-]+)*[ \t]*")
+SIMPLE = late_pattern(r"[ \t]*[A-Za-z0-9_./+-]+(?:[ \t]+[A-Za-z0-9_./:=@%+,-]+)*[ \t]*")
 _WORD = r"""([A-Za-z0-9_./:=@%+,-]+)|'([^'\n]*)'|"([^"\\$`\n]*)\""""
-_WORDS = re.compile(_WORD)
-_QUOTED = re.compile(rf"[ \t]*[A-Za-z0-9_./+-]+(?:[ \t]+(?:{_WORD}))*[ \t]*")
+_WORDS = late_pattern(_WORD)
+_QUOTED = late_pattern(rf"[ \t]*[A-Za-z0-9_./+-]+(?:[ \t]+(?:{_WORD}))*[ \t]*")
 _DIALECTS = {"bash": Dialect.BASH, "zsh": Dialect.ZSH, "sh": Dialect.POSIX, "dash": Dialect.POSIX}
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import tree_sitter
 import tree_sitter_bash
 
+from signoff.domain.late import late_pattern
 from signoff.policy.shell.embedded import assigned_command
 from signoff.policy.shell.examine import Findings
 from signoff.policy.shell.plain import RESERVED, is_assignment
@@ -19,18 +20,18 @@ from signoff.policy.shell.words import Dialect, Dynamic, Kind, Refused, read_wor
 
 _PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 _MAX_NESTING = 200
-_GAP = re.compile(rb"(?:[ \t\n]|\\\n)*")
-_BLANK_INSIDE = re.compile(rb"(?<!\\)[ \t\n]")
-_LONE_DASH = re.compile(r"(?<=[ \t])-(?=[ \t]*<<)")  # the grammar loses it
-_WORD_AFTER_NEWLINE = re.compile(r"(^|\n)([ \t]*)\\(?=[A-Za-z0-9_./-])")
+_GAP = late_pattern(rb"(?:[ \t\n]|\\\n)*")
+_BLANK_INSIDE = late_pattern(rb"(?<!\\)[ \t\n]")
+_LONE_DASH = late_pattern(r"(?<=[ \t])-(?=[ \t]*<<)")  # the grammar loses it
+_WORD_AFTER_NEWLINE = late_pattern(r"(^|\n)([ \t]*)\\(?=[A-Za-z0-9_./-])")
 _ARGUMENTS = frozenset(
     "word number string raw_string concatenation ansi_c_string translated_string simple_expansion expansion arithmetic_expansion "
     "command_substitution process_substitution brace_expression regex extglob_pattern test_operator { }".split()
 )  # fmt: skip
-_LITERAL = re.compile(r"[A-Za-z0-9_./:=@%+,-]+")
+_LITERAL = late_pattern(r"[A-Za-z0-9_./:=@%+,-]+")
 _WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 _OPERATORS = _WRITES | {"<", "<&", "<&-", ">&-"}
-_DESCRIPTOR = re.compile(r"[0-9]+-?|-")
+_DESCRIPTOR = late_pattern(r"[0-9]+-?|-")
 _AFTER_BRACE = frozenset({b" ", b"\t", b"\n", b"("})
 _OWN_BLANKS = frozenset(
     {

@@ -4,11 +4,11 @@ Where a wrapper's own options are not understood, everything that could be the c
 among them, so a restriction cannot be missed, and a grant needs all of them granted.
 """
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from signoff.domain.late import late_pattern
 from signoff.policy.commands.git_commands import started_by_git
 from signoff.policy.commands.options import Options, is_option, leading, read_option, scan
 from signoff.policy.shell.embedded import EVALUATES, PROGRAMS, assigned_command, embedded, substitutions
@@ -33,8 +33,8 @@ class Unwrapped(msgspec.Struct):
     unknown: str | None = None
 
 
-_PROGRAM = re.compile(r"[A-Za-z_.~/\[][^\s=;|&<>()$`'\"]*")
-_LOOKS_LIKE_SCRIPT = re.compile(r"[\s;|&`]|\$\(")
+_PROGRAM = late_pattern(r"[A-Za-z_.~/\[][^\s=;|&<>()$`'\"]*")
+_LOOKS_LIKE_SCRIPT = late_pattern(r"[\s;|&`]|\$\(")
 _DIALECTS = {"bash": Dialect.BASH, "rbash": Dialect.BASH, "zsh": Dialect.ZSH}
 _SHELL = Options.of("abefhkmnpituvxBCHPlsDEr", "oO", "login noprofile norc posix restricted verbose rcfile= init-file=")
 _XARGS = Options.of("0oprtx", "adEILnPs", "null open-tty no-run-if-empty interactive verbose exit show-limits arg-file= delimiter= max-args= max-procs= max-chars= max-lines= replace= process-slot-var=")  # fmt: skip

@@ -6,6 +6,8 @@ A word is a `str` if it is literal, else a `Dynamic`, whose text begins with NUL
 import enum
 import re
 
+from signoff.domain.late import late_pattern
+
 
 class Kind(enum.Enum):
     """What makes a word unknown."""
@@ -53,7 +55,7 @@ def seen(word: str) -> str | None:
 
 
 _HARMLESS = "HOME|OLDPWD|PWD|USER|LOGNAME|SHELL|PATH|LANG|TERM|TMPDIR|HOSTNAME"
-_PIECE = re.compile(
+_PIECE = late_pattern(
     r"""(?P<bare>(?:[A-Za-z0-9_./:=@%+,^\#!\]-]|[^\x00-\x7f])+)
       | \\(?P<escaped>[^\n])
       | (?P<joined>\\\n)(?!\#)
@@ -67,7 +69,7 @@ _PIECE = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_QUOTED = re.compile(
+_QUOTED = late_pattern(
     rf"""(?P<text>[^\\$`]+)
       | \\(?P<escaped>[$`"\\])
       | (?P<joined>\\\n)
@@ -77,14 +79,14 @@ _QUOTED = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_ANSI = re.compile(
+_ANSI = late_pattern(
     r"\\(?:([abeEfnrtv\\'\"?])|x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8}))|([^\\]+)"
 )
 _ESCAPES = dict(zip("abeEfnrtv", "\a\b\x1b\x1b\f\n\r\t\v", strict=True))
 _SEPARATORS = " \t\n;|&<>()"
 _ENDS = frozenset(_SEPARATORS)
-_ZSH_ONLY = re.compile(r"^=|[~^#]")
-_GLOB_MARKS = re.compile(r"([*?\[\]\\])")
+_ZSH_ONLY = late_pattern(r"^=|[~^#]")
+_GLOB_MARKS = late_pattern(r"([*?\[\]\\])")
 
 
 class Refused(Exception):
