@@ -11,6 +11,7 @@ from signoff.domain.errors import InvalidArguments
 from signoff.domain.intent import Permission
 from signoff.tools.apply_patch import ApplyPatch
 from signoff.tools.ask_user import AskUser
+from signoff.tools.codebase_search import CodebaseSearch
 from signoff.tools.delete_file import DeleteFile
 from signoff.tools.describe import describe
 from signoff.tools.display import DisplayTool
@@ -32,6 +33,7 @@ from tests.clauses import requirement
 EXAMPLES: dict[type[Tool[Any]], dict[str, Any]] = {
     ApplyPatch: {"patch_text": "x"},
     AskUser: {"question": "x"},
+    CodebaseSearch: {"query": "x"},
     DeleteFile: {"path": "x"},
     DisplayTool: {"content": "x", "level": "info"},
     EditFile: {"path": "x", "old": "a", "new": "b"},

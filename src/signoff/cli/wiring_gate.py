@@ -78,6 +78,7 @@ def opened(
     registry = Registry()
     for tool in (UndoCall(undo), *tools):
         registry.add(tool)
+    registry.later("codebase_search", _codebase_search)
     registry.later("update_memory", lambda: _update_memory(loaded, ledger.run_id))
     run: Run | None = None
     try:
@@ -103,6 +104,12 @@ def opened(
             yield run
     finally:
         ledger.close(run.status if run else Exit.INTERNAL)
+
+
+def _codebase_search() -> Tool[Any]:
+    from signoff.tools.codebase_search import CodebaseSearch
+
+    return CodebaseSearch(str(locations.cache(os.environ) / "search"))
 
 
 def _update_memory(loaded: Configuration, run_id: str) -> Tool[Any]:

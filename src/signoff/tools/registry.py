@@ -16,6 +16,7 @@ else:
 TOOLS: Mapping[str, str] = {
     "apply_patch": "signoff.tools.apply_patch:ApplyPatch",
     "ask_user": "signoff.tools.ask_user:AskUser",
+    "codebase_search": "signoff.tools.codebase_search:CodebaseSearch",
     "delete_file": "signoff.tools.delete_file:DeleteFile",
     "display": "signoff.tools.display:DisplayTool",
     "edit_file": "signoff.tools.edit_file:EditFile",
