@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from signoff.domain.errors import ConfigError
 from signoff.domain.intent import Action, Command, FileDelete, FileRead, FileWrite, Host, Opaque
-from signoff.supervisor.foreign import Kind, foreign_intent
+from signoff.supervisor.foreign import Kind, foreign_intent, mapping_of
 
 UNKNOWN = Opaque("unheard.of", "an unknown tool that runs something")
 
@@ -99,3 +100,10 @@ def test_variables_set_for_a_command_are_asked_about() -> None:
     args = {"command": "ls", "env": {"LD_PRELOAD": "./x.so"}}
     aspects = foreign_intent("shell", Action.EXEC, args, cwd="/ws", home="/h").aspects
     assert any(isinstance(aspect, Opaque) for aspect in aspects)
+
+
+def test_the_settings_can_say_what_a_tool_does() -> None:
+    assert mapping_of(["acme.remove=delete", "a=b=read"]) == {"acme.remove": Kind.DELETE, "a=b": Kind.READ}
+    for wrong in ("acme", "=read", "acme=explode"):
+        with pytest.raises(ConfigError):
+            mapping_of([wrong])

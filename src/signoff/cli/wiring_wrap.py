@@ -25,6 +25,7 @@ from signoff.supervisor.arbiter import Arbiter, OnUnenforcedDeny, Terms
 from signoff.supervisor.diagnostics import bundle, keep
 from signoff.supervisor.ends import DenyExit, Ending
 from signoff.supervisor.events_out import EventsOut
+from signoff.supervisor.foreign import mapping_of
 from signoff.supervisor.hang import Patience
 from signoff.supervisor.relay import Relay
 from signoff.supervisor.run import Demands, Limits, Watch, supervise
@@ -124,6 +125,7 @@ class _Supervision:
             on_unenforced_deny=options.on_unenforced_deny,
             max_parse_errors=options.max_parse_errors,
             decision_timeout_s=loaded.settings.policy.decision_timeout_ms / 1_000,
+            mapping=mapping_of(loaded.settings.policy.tools),
         )
 
     def run(self, command: tuple[str, ...], keyboard: Keyboard) -> int:

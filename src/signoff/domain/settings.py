@@ -87,6 +87,7 @@ class PolicySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     audit: Audit = Audit.PROMPT
     on_ask: OnAsk = OnAsk.DENY
     decision_timeout_ms: Milliseconds = 300_000
+    tools: tuple[str, ...] = ()  # what another agent's tools do: NAME=command, read, write, delete, host or harmless
 
 
 class SandboxSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

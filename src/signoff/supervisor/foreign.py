@@ -6,10 +6,11 @@ more only makes the verdict stricter. A tool known to run commands whose command
 
 import enum
 import os.path
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from signoff.domain.errors import ConfigError
 from signoff.domain.intent import Action, Aspect, Escalation, FileDelete, FileRead, FileWrite, Host, Intent, Opaque
 from signoff.policy.shell import read_argv, read_script
 
@@ -75,6 +76,17 @@ _LONGEST_PATH = 4_096
 _NOT_WRITING = frozenset(Action) - {Action.WRITE}
 
 _PATCH_MARKS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ", "+++ b/", "+++ ", "--- a/")
+
+
+def mapping_of(entries: Iterable[str]) -> dict[str, Kind]:
+    """`NAME=KIND` as the settings have it."""
+    mapping = {}
+    for entry in entries:
+        name, _, kind = entry.rpartition("=")
+        if not name or kind not in frozenset(Kind):
+            raise ConfigError(f"policy.tools: {entry!r} is not NAME=KIND", hint=f"KIND is one of: {', '.join(Kind)}")
+        mapping[name] = Kind(kind)
+    return mapping
 
 
 def foreign_intent(
