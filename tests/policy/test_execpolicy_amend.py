@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from signoff.domain.errors import RulesInvalid
 from signoff.domain.verdict import Decision, Layer, Source
-from signoff.policy.execpolicy.amend import BANNED, network_line, prefix_line, with_line
+from signoff.policy.execpolicy.amend import BANNED, network_line, opens_everything, prefix_line, with_line
 from signoff.policy.execpolicy.language import read_rules
 from signoff.policy.execpolicy.rule import NetworkRule, Protocol
 from tests.clauses import requirement
@@ -73,3 +73,27 @@ def test_what_could_run_anything_is_banned() -> None:
         assert prefix in BANNED
     assert len(BANNED) >= 70
     assert ("git", "status") not in BANNED
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "/usr/bin/python3",
+        "./python3",
+        "python3.11 -c",
+        "Python",
+        "/opt/node-20",
+        "npm",
+        "npm exec",
+        "uv run",
+        "npx",
+    ],
+)
+def test_a_program_is_banned_by_every_name_it_has(line: str) -> None:
+    assert opens_everything(tuple(line.split()))
+
+
+@pytest.mark.parametrize("line", ["python3 x.py", "npm test", "npm run build", "make", "cargo", "uv sync", "./run.sh"])
+def test_words_that_say_what_is_run_are_not_banned(line: str) -> None:
+    assert not opens_everything(tuple(line.split()))

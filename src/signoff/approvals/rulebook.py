@@ -14,7 +14,7 @@ from signoff.domain.review import ApprovedExecpolicyAmendment, Scope
 from signoff.domain.settings import Audit
 from signoff.domain.verdict import Decision, Judgement, Layer, Match, Source, Verdict
 from signoff.policy.decide import decide
-from signoff.policy.execpolicy.amend import BANNED
+from signoff.policy.execpolicy.amend import opens_everything
 from signoff.policy.execpolicy.rule import PrefixRule
 from signoff.policy.requirement import requirement
 from signoff.policy.ruleset import Rules
@@ -58,7 +58,7 @@ class SessionRules:
 
     def may_save(self, prefix: tuple[str, ...]) -> bool:
         """A prefix that would open everything its program can run is never kept."""
-        return bool(prefix) and prefix not in BANNED
+        return not opens_everything(prefix)
 
     def save(self, amendment: ApprovedExecpolicyAmendment) -> None:
         prefix = amendment.proposed_execpolicy_amendment

@@ -14,6 +14,7 @@ from signoff.approvals.request import Offer, ReviewRequest, Width
 from signoff.cli.question import rules
 from signoff.domain.errors import UsageError
 from signoff.domain.review import Abort, Approved, ApprovedExecpolicyAmendment, Denied, ReviewDecision, Scope
+from signoff.policy.execpolicy.amend import opens_everything
 
 _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _RULE = re.compile(
@@ -75,6 +76,8 @@ def read_rule(text: str) -> Offer:
         raise UsageError(f"the words cannot be read: {error}") from error
     if not found or not words:
         raise UsageError("name at least the program")
+    if opens_everything(words):
+        raise UsageError(f"{shlex.join(words)} would allow everything it can run; add words")
     scope = found["scope"] or Scope.USER
     if scope not in (Scope.USER, Scope.PROJECT, Scope.SESSION):
         raise UsageError(f"{scope!r} is no scope; say user, project or session")

@@ -4,7 +4,7 @@ from signoff.domain.context import Context
 from signoff.domain.intent import Command, Escalation, Intent
 from signoff.domain.verdict import Decision, Judgement, Layer, Source, Verdict
 from signoff.policy import decide as decisions
-from signoff.policy.execpolicy.amend import BANNED
+from signoff.policy.execpolicy.amend import opens_everything
 from signoff.policy.execpolicy.rule import PrefixRule, Words
 from signoff.policy.ruleset import Rules
 
@@ -16,7 +16,7 @@ def proposed_amendment(intent: Intent, verdict: Verdict, context: Context, rules
     suggested = intent.prefix_rule
     if suggested and intent.escalation == Escalation.REQUIRE_ESCALATED and not _matched(verdict):
         after = _judged_with(suggested, intent, rules, context)
-        if suggested not in BANNED and after.decision == Decision.ALLOW and _commands_granted(after):
+        if not opens_everything(suggested) and after.decision == Decision.ALLOW and _commands_granted(after):
             return suggested
     if verdict.decision == Decision.ASK:
         return None if _rule_asks(verdict) else _first(verdict, intent, context, rules)
@@ -30,7 +30,7 @@ def _first(verdict: Verdict, intent: Intent, context: Context, rules: Rules) -> 
             continue
         words = judgement.aspect.words
         prefix = tuple(word for word in words if word is not None)
-        if not judgement.aspect.plain or len(prefix) < len(words) or prefix in BANNED:
+        if not judgement.aspect.plain or len(prefix) < len(words) or opens_everything(prefix):
             return None
         after = _judged_with(prefix, intent, rules, context).judgements
         settled = after[position].decision == Decision.ALLOW and _granted(after[position])

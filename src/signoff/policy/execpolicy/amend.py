@@ -63,9 +63,19 @@ _RUNNERS: dict[str, tuple[str, ...]] = {
     "bun": ("-e", "run"),
     "deno": ("eval",),
     **dict.fromkeys(("Rscript", "osascript", "env", "git", "rm", "sudo"), ()),
+    **dict.fromkeys(("doas", "busybox", "npx", "bunx", "uvx", "pnpx", "tclsh", "ssh"), ()),
+    **dict.fromkeys(("npm", "pnpm", "yarn"), ("run", "exec", "x", "dlx")),
+    **dict.fromkeys(("uv", "pipx", "poetry", "pdm", "hatch", "rye"), ("run",)),
 }
 BANNED: frozenset[Words] = frozenset(
-    [(name,) for name in _RUNNERS]
-    + [(name, option) for name, options in _RUNNERS.items() for option in options]
-    + [(name, "run") for name in ("npm", "pnpm", "yarn")]
+    [(name,) for name in _RUNNERS] + [(name, option) for name, options in _RUNNERS.items() for option in options]
 )
+_BANNED_FOLDED = frozenset((words[0].lower(), *words[1:]) for words in BANNED)
+
+
+def opens_everything(prefix: Words) -> bool:
+    """Is it one of those, by any path, version or spelling of its program?"""
+    if not prefix:
+        return True
+    name = prefix[0].rsplit("/", 1)[-1].lower().removesuffix(".exe")
+    return any((one, *prefix[1:]) in _BANNED_FOLDED for one in (name, name.rstrip("0123456789.-")))
