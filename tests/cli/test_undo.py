@@ -32,3 +32,12 @@ def test_what_a_command_did_is_listed_shown_and_put_back(home: pathlib.Path, tmp
     assert not (space / "b").exists()
     assert signoff("undo", json.loads(ended.out)["call_id"], cwd=space).status == 0
     assert (space / "b").read_text() == "mine\n"
+
+
+def test_what_the_sandbox_puts_there_for_itself_is_no_change(home: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    space = tmp_path / "space"
+    space.mkdir()
+    assert signoff("exec", "--", "sh", "-c", "echo new >a; mkdir empty", cwd=space).status == 0
+    assert signoff("exec", "--", "sh", "-c", "exit 0", cwd=space).status == 0
+    (row,) = json.loads(signoff("undo", "--list", "--json", cwd=space).out)["calls"]
+    assert row["files"] == ["a", "empty"]

@@ -28,6 +28,7 @@ from signoff.domain.settings import Audit, Network, PolicySettings
 from signoff.gate import Gate
 from signoff.ledger.log import Ledger
 from signoff.ledger.records import Event
+from signoff.sandbox.plan import protected_names
 from signoff.sandbox.profile import resolve
 from signoff.sandbox.session import Attach
 from signoff.sandbox.sessions import Sessions
@@ -74,7 +75,8 @@ def opened(
     rules = RuleBook(Places(dict(os.environ), loaded.project, wiring.project_name(loaded)), warn=output.warn)
     profile = resolve(settings.sandbox, str(workspace))
     ledger = wiring.open_ledger(loaded, command, policy_sha256=rules.sha256, guarded=guarded)
-    undo = Undo(str(locations.undo(os.environ)), str(workspace), ledger.run_id)
+    placeheld = protected_names(profile, str(locations.home(os.environ)))
+    undo = Undo(str(locations.undo(os.environ)), str(workspace), ledger.run_id, placeheld)
     registry = Registry()
     for tool in (UndoCall(undo), *tools):
         registry.add(tool)

@@ -60,7 +60,7 @@ def _aspects(change: Change, place: Place) -> list[Aspect]:
             return [FileDelete(path)]
         case Update(move_to=target):
             moved: list[Aspect] = [] if target is None else [FileWrite(spelled(target, place.workspace))]
-            return [FileRead(path), *moved, FileWrite(path)]
+            return [FileWrite(path), *moved, FileRead(path)]  # the graver first: of equal verdicts the first is cited
 
 
 def _as_written(change: Change, place: Place) -> FileChange:

@@ -43,11 +43,14 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class Undo:
-    """For one run. `directory` is ours alone and masked in every sandbox."""
+    """For one run. `directory` is ours alone and masked in every sandbox.
 
-    def __init__(self, directory: str, workspace: str, run_id: str) -> None:
+    `placeheld`: where the sandbox puts empty directories of its own while it runs; they are no change of anybody's."""
+
+    def __init__(self, directory: str, workspace: str, run_id: str, placeheld: Iterable[str] = ()) -> None:
         self.directory, self.run_id, self._workspace = directory, run_id, workspace
         self._objects = Objects(os.path.join(directory, "objects"))
+        self._placeheld = frozenset(placeheld)
         self._seen: dict[str, Seen] | None = None
 
     def before(self, call_id: str, tool: str, paths: Iterable[str] | None) -> "Pending":
@@ -85,6 +88,8 @@ class Undo:
                     return states, False
                 full = f"{self._workspace}/{path}"
                 with contextlib.suppress(FileNotFoundError):
+                    if full in self._placeheld and entry.is_dir(follow_symlinks=False) and not os.listdir(full):
+                        continue
                     if entry.is_symlink():
                         states[path] = State(Kind.LINK, os.readlink(full))
                     else:
