@@ -118,6 +118,31 @@ def test_a_mistake_is_reported_with_its_place_and_what_to_do(text: str, said: st
     assert refused.value.hint
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = " + "[" * 5_000 + "]" * 5_000,
+        "x = " + "[\n" * 5_000 + "]" * 5_000,
+        "x = " + "-" * 20_000 + "1",
+        "x = " + "not " * 20_000 + "1",
+        "x = " + "+".join(["1"] * 20_000),
+        "x = f" + "()" * 20_000,
+        "x = f" + ".a" * 20_000,
+        "x = " + "lambda: " * 20_000 + "1",
+        "".join(" " * depth + "if True:\n" for depth in range(500)) + " " * 500 + "pass",
+    ],
+    ids=range(9),
+)
+def test_a_bottomless_file_is_refused_before_it_overflows_the_stack(text: str) -> None:
+    with pytest.raises(RulesInvalid, match="nested too deeply"):
+        read_rules(text, "a.rules")
+
+
+def test_brackets_in_strings_and_long_flat_lists_are_not_nesting() -> None:
+    words = ", ".join('"[[(("' for _ in range(1_000))
+    assert len(read_rules(f"prefix_rule(pattern=[[{words}]])  # {'[' * 200}", "a.rules").prefixes) == 1
+
+
 def test_an_example_may_use_the_path_of_a_program_the_file_lists() -> None:
     listed = 'host_executable("git", ["/usr/bin/git"])\n'
     rule = 'prefix_rule(["git"], match=["/usr/bin/git status"], not_match=["/opt/git status"])'

@@ -43,6 +43,10 @@ def host_executable(name, paths):
 """
 _PRELUDE_NAME = "signoff"
 _TICKS = 20_000  # about 20 million steps: a second's work, and a thousand times what a large file needs
+_QUOTED = re.compile(r"""\"(?:[^"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#[^\n]*""")
+_OPERATOR = re.compile(r"[-+*/%~.|&^<>=(]|\b(?:not|and|or|if|lambda)\b")
+_BRACKET = re.compile(r"[][(){}]")
+_DEEPEST, _MOST_OPERATORS = 50, 500
 _FRAME = late_pattern(r"^  \* (?P<file>.*):(?P<line>\d+), in ", re.MULTILINE)
 _FUNCTION = late_pattern(r"prefix_rule|network_rule|host_executable")
 _POSITION = late_pattern(r"^ *--> (?P<file>.*):(?P<line>\d+):(?P<column>\d+)$", re.MULTILINE)
@@ -77,8 +81,22 @@ def parse_rules(text: str, file: str, layer: Layer = Layer.FLAG) -> RuleFile:
             case "host_executable":
                 executables.append(host_executable(arguments, source))
 
+    _refuse_bottomless(text, file)
     _evaluate(text, file, rule)
     return RuleFile(tuple(prefixes), tuple(networks), tuple(executables))
+
+
+def _refuse_bottomless(text: str, file: str) -> None:
+    """The parser follows nesting and chains of operators on the stack of the process, which would end with it."""
+    depth = 0
+    for number, line in enumerate(_QUOTED.sub("", text).split("\n"), start=1):
+        operators = len(_OPERATOR.findall(line))
+        for mark in _BRACKET.findall(line):
+            depth += 1 if mark in "([{" else -1
+            if depth > _DEEPEST:
+                break
+        if depth > _DEEPEST or operators > _MOST_OPERATORS or len(line) - len(line.lstrip()) > 4 * _DEEPEST:
+            _raise(file, number, 1, "nested too deeply")
 
 
 def _evaluate(text: str, file: str, rule: Callable[[str, str, list[object]], None]) -> None:
