@@ -101,6 +101,19 @@ def test_the_network_is_limited_to_what_was_named(workspace: pathlib.Path) -> No
     }
 
 
+def test_every_connection_is_told(workspace: pathlib.Path) -> None:
+    script = (
+        "import urllib.request, contextlib\nwith contextlib.suppress(OSError):\n"
+        "    urllib.request.urlopen('http://nowhere.invalid/', timeout=5)"
+    )
+    words = ["--", "/usr/bin/python3", "-c", script]
+    ended = signoff("sandbox", "--network", "limited", *words, cwd=workspace)
+    assert ended == (0, "", "signoff: warning: nowhere.invalid:80 is not permitted\n")
+    ended = signoff("sandbox", "--network", "limited", "--json", *words, cwd=workspace)
+    (one,) = json.loads(ended.out)["connections"]
+    assert (one["host"], one["port"], one["refused"]) == ("nowhere.invalid", 80, "nowhere.invalid:80 is not permitted")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_leaves_nothing_behind(workspace: pathlib.Path, number: signal.Signals) -> None:
     words = [PROGRAM, "sandbox", "--", "sh", "-c", "echo up; sleep 60"]

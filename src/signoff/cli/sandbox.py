@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -19,6 +19,9 @@ from signoff.sandbox import launch
 from signoff.sandbox.outcome import Denial, Outcome, Request, Strength
 from signoff.sandbox.profile import Profile, resolve
 from signoff.sandbox.session import Attach, Session
+
+if TYPE_CHECKING:
+    from signoff.sandbox.proxy import Connection
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -36,6 +39,7 @@ class Report(msgspec.Struct, frozen=True):
     leftovers: int
     output: dict[str, str]
     omitted_bytes: dict[str, int]
+    connections: tuple["Connection", ...] = ()  # with the network limited
 
 
 def _choice(kind: type[Any]) -> click.Choice[str]:
@@ -78,7 +82,8 @@ def sandbox(output: Output, /, command: tuple[str, ...], as_json: bool, require:
     profile = _profile(output, options)
     if options["allow_host"] and profile.network is not Network.LIMITED:
         raise UsageError("--allow-host opens nothing without --network limited")
-    attach = _attach(options["allow_host"]) if profile.network is Network.LIMITED else None
+    connections: list[Connection] = []
+    attach = _attach(options["allow_host"], connections) if profile.network is Network.LIMITED else None
     wanted = Strength[require.upper()] if require else None
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
@@ -91,8 +96,11 @@ def sandbox(output: Output, /, command: tuple[str, ...], as_json: bool, require:
         request = Request(command, stdin=0 if _stdin_is_open() else None)
         outcome = session.run(request, on_output=None if as_json else _pass_on)
     if as_json:
-        output.json(_report(outcome))
-    elif outcome.timed_out:
+        output.json(_report(outcome, connections))
+        return outcome.status
+    for refused in dict.fromkeys(one.refused for one in connections if one.refused):
+        output.warn(visible(refused))
+    if outcome.timed_out:
         output.say(f"signoff: stopped after {profile.limits.timeout_ms} ms")
     return outcome.status
 
@@ -120,7 +128,7 @@ def _profile(output: Output, options: dict[str, Any]) -> Profile:
     return resolve(msgspec.structs.replace(settings, **chosen), workspace)
 
 
-def _attach(hosts: tuple[str, ...]) -> Attach:
+def _attach(hosts: tuple[str, ...], connections: list["Connection"]) -> Attach:
     from signoff.sandbox.http_request import authority
     from signoff.sandbox.limited import through_proxy
 
@@ -137,7 +145,7 @@ def _attach(hosts: tuple[str, ...]) -> Attach:
     def clear(host: str, port: int) -> bool:
         return (host, port) in allowed or (host, None) in allowed
 
-    return through_proxy(clear, lambda connection: None)
+    return through_proxy(clear, connections.append)
 
 
 def _pass_on(stream: int, data: bytes) -> None:
@@ -159,7 +167,7 @@ def _leave(number: int, _frame: FrameType | None) -> None:
     sys.exit(128 + number)
 
 
-def _report(outcome: Outcome) -> Report:
+def _report(outcome: Outcome, connections: list["Connection"]) -> Report:
     return Report(
         exit_code=outcome.exit_code,
         signal=outcome.signal,
@@ -173,4 +181,5 @@ def _report(outcome: Outcome) -> Report:
         leftovers=outcome.leftovers,
         output={"stdout": outcome.stdout.text(), "stderr": outcome.stderr.text()},
         omitted_bytes={"stdout": outcome.stdout.omitted, "stderr": outcome.stderr.omitted},
+        connections=tuple(connections),
     )
