@@ -176,16 +176,31 @@ def test_what_is_too_large_is_left_and_said(yard: Yard, monkeypatch: pytest.Monk
         yard.back()
 
 
-def test_a_workspace_with_too_many_files_is_saved_as_far_as_the_limit(
-    yard: Yard, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("limit", ["MOST_FILES", "MOST_BYTES"])
+def test_a_workspace_that_is_too_large_is_saved_as_far_as_the_limit(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
-    monkeypatch.setattr("signoff.undo.snapshot.MOST_FILES", 2)
+    monkeypatch.setattr(f"signoff.undo.snapshot.{limit}", 2)
     for name in "abc":
         write(yard.workspace / name, name)
     with yard.changed(whole=True):
         (yard.workspace / "a").unlink()
+        write(yard.workspace / "aa", "n")  # nobody can tell whether it was there
     (snapshot,) = history(str(yard.store))
-    assert not snapshot.complete
+    assert (snapshot.complete, [entry.path for entry in snapshot.entries]) == (False, ["a"])
+    assert yard.back() == ["a"]
+    assert tree(yard.workspace) == {"a": b"a", "aa": b"n", "b": b"b", "c": b"c"}
+
+
+def test_what_could_not_be_looked_at_afterwards_needs_force(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(yard.workspace / "a", "one")
+    with yard.changed(whole=True):
+        write(yard.workspace / "a", "much longer than before")
+        monkeypatch.setattr("signoff.undo.snapshot.MOST_BYTES", 3)
+    with pytest.raises(ToolConflict):
+        yard.back()
+    assert yard.back(force=True) == ["a"]
+    assert tree(yard.workspace) == {"a": b"one"}
 
 
 NAMES = st.sampled_from(["a", "b", "d/c", "d/e/f", "été"])

@@ -17,9 +17,11 @@ from signoff.files import atomic
 from signoff.files.ground import Ground, shown
 from signoff.files.ignore import ALWAYS, MADE_BY_TOOLS, walk
 from signoff.undo.objects import Objects
-from signoff.undo.states import ABSENT, Kind, Observer, Seen, State
+from signoff.undo.states import ABSENT, UNSAVED, Kind, Observer, Seen, State
 
-MOST_FILES = 20_000  # of a workspace; what lies beyond is not saved before a command, and the record says so
+# Of a workspace; what lies beyond is not saved before a command, and the record says so.
+MOST_FILES = 20_000
+MOST_BYTES = 512 << 20  # that have to be read
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -67,10 +69,13 @@ class Undo:
         _write(place, snapshot)
         return Pending(self, snapshot, place, whole=paths is None)
 
-    def now(self, snapshot: Snapshot, *, whole: bool) -> dict[str, State]:
+    def now(self, snapshot: Snapshot, *, whole: bool) -> tuple[dict[str, State], bool]:
         if whole:
-            return self._tree()[0]
-        return self._named(os.path.join(self._workspace, entry.path) for entry in snapshot.entries)
+            return self._tree()
+        return self._named(os.path.join(self._workspace, entry.path) for entry in snapshot.entries), True
+
+    def exists(self, path: str) -> bool:
+        return os.path.lexists(os.path.join(self._workspace, path))
 
     def _named(self, paths: Iterable[str]) -> dict[str, State]:
         with Ground(self._workspace) as ground:
@@ -79,11 +84,12 @@ class Undo:
             return {shown(path, self._workspace): observer.state(path) for path in wanted}
 
     def _tree(self) -> tuple[dict[str, State], bool]:
+        """What stands in the workspace, and whether that is all of it."""
         states: dict[str, State] = {}
-        leave_out = ALWAYS | MADE_BY_TOOLS
+        left = MOST_BYTES
         with Ground(self._workspace) as ground:
             observer = Observer(ground, self._objects, self._known())
-            for path, entry in walk(self._workspace, leave_out=leave_out):
+            for path, entry in walk(self._workspace, leave_out=ALWAYS | MADE_BY_TOOLS):
                 if len(states) >= MOST_FILES:
                     return states, False
                 full = f"{self._workspace}/{path}"
@@ -92,9 +98,11 @@ class Undo:
                         continue
                     if entry.is_symlink():
                         states[path] = State(Kind.LINK, os.readlink(full))
-                    else:
-                        states[path] = observer.of_entry(full, entry.stat(follow_symlinks=False))
-        return states, True
+                        continue
+                    found = entry.stat(follow_symlinks=False)
+                    left -= 0 if observer.known(full, found) else found.st_size
+                    states[path] = observer.of_entry(full, found) if left >= 0 else UNSAVED
+        return states, left >= 0
 
     def _known(self) -> dict[str, Seen]:
         """From earlier runs: a file that is the same as then is saved already."""
@@ -123,17 +131,33 @@ class Pending:
     def after(self) -> tuple[str, ...]:
         """Note what the call left, and say which paths it changed."""
         before = {entry.path: entry.before for entry in self._snapshot.entries}
-        now = self._undo.now(self._snapshot, whole=self._whole)
+        now, all_of_it = self._undo.now(self._snapshot, whole=self._whole)
+        complete = self._snapshot.complete and all_of_it
+        paths = before.keys() | now.keys() if complete else before.keys()  # else nobody knows what is new
         entries = tuple(
-            Entry(path, before.get(path, ABSENT), now.get(path, ABSENT))
-            for path in sorted(before.keys() | now.keys())
-            if before.get(path, ABSENT) != now.get(path, ABSENT)
+            Entry(path, before.get(path, ABSENT), self._left(path, now, complete))
+            for path in sorted(paths)
+            if _differs(before.get(path, ABSENT), self._left(path, now, complete))
         )
         if entries:
-            _write(self._place, msgspec.structs.replace(self._snapshot, entries=entries))
+            done = msgspec.structs.replace(self._snapshot, entries=entries, complete=complete)
+            _write(self._place, done)
         else:
             os.unlink(self._place)
         return tuple(entry.path for entry in entries if Kind.DIRECTORY not in (entry.before.kind, _kind(entry)))
+
+    def _left(self, path: str, now: dict[str, State], complete: bool) -> State | None:
+        """None: it was not looked at any more."""
+        if path in now:
+            return None if now[path] == UNSAVED else now[path]
+        return ABSENT if complete or not self._undo.exists(path) else None
+
+
+def _differs(before: State, after: State | None) -> bool:
+    """Two things that could not be saved are taken for the same; what could not be saved and is gone is not."""
+    if before == UNSAVED:
+        return after == ABSENT
+    return before != after
 
 
 def _kind(entry: Entry) -> Kind:

@@ -77,10 +77,13 @@ class Observer:
             return DIRECTORY
         if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_FILE:
             return UNSAVED
-        known = self._seen.get(path)
-        if known is not None and _same(known, found) and self._objects.has(known.state.content):
-            return known.state
-        return self._kept(path)
+        known = self.known(path, found)
+        return known.state if known is not None else self._kept(path)
+
+    def known(self, path: str, found: os.stat_result) -> Seen | None:
+        """What is saved already, if the file is as it was then."""
+        seen = self._seen.get(path)
+        return seen if seen is not None and _same(seen, found) and self._objects.has(seen.state.content) else None
 
     def _kept(self, path: str) -> State:
         root, name = self._ground.at(path)
