@@ -116,6 +116,13 @@ def test_help_of_every_command_has_examples_that_start_with_it(
     assert any(f"signoff {' '.join(words)}" in example for example in examples), examples
 
 
+def test_every_command_that_speaks_json_has_its_shape_on_the_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    rows = [row.split("|")[1] for row in page.partition("| command | JSON |")[2].partition("\n\n")[0].splitlines()[2:]]
+    named = {name for row in rows for name in row.split("`")[1::2]}
+    assert named == {" ".join(words) for words, c in LEAVES.items() if any("--json" in p.opts for p in c.params)}
+
+
 @pytest.mark.parametrize("words", [words for words, c in ALL.items() if isinstance(c, click.Group)], ids=" ".join)
 def test_an_unknown_subcommand_is_an_argument_error(
     words: tuple[str, ...], home: Path, capsys: pytest.CaptureFixture[str]
