@@ -112,7 +112,7 @@ def test_a_project_counts_when_it_is_trusted_and_only_where_it_narrows(places: P
     trust.trust(places.environ, places.project, trust.contents(places.project))
     rules, warnings = load(places)
     assert (heads(rules), [one.id for one in rules.written]) == (["narrow"], ["n"])
-    dropped = "1 rules that allow do not count: a project can only restrict"
+    dropped = "a project can only restrict, so what it allows does not count: 1"
     assert sorted(warnings) == [f"{folder / name}: {dropped}" for name in ("policy.toml", "rules/p.rules")]
     write(folder / "rules/p.rules", rule("narrow", "prompt"))
     assert heads(load(places)[0]) == []  # what changed has to be looked at again

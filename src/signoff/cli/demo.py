@@ -8,7 +8,9 @@ import contextlib
 import http.server
 import os
 import shutil
+import sys
 import tempfile
+import textwrap
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -145,11 +147,20 @@ def _show(output: Output, step: Step, result: ToolResult, verdict: Verdict) -> b
         f"  {output.paint(f'{mark} {became:8}', style)} {step.says:21}"
         f" {output.paint(f'{verdict.decision.word:5} {rule:34} {result.duration_ms:>5} ms', Style.FAINT)}"
     )
-    output.text(output.paint(f"               {visible(step.command)}", Style.FAINT))
-    said = _said(result)
-    if said:
-        output.text(f"               {visible(said)}")
+    for line in _below(step.command):
+        output.text(output.paint(line, Style.FAINT))
+    for line in _below(_said(result) or ""):
+        output.text(line)
     return became == step.becomes
+
+
+def _below(text: str) -> list[str]:
+    """Indented under its call; in a terminal in as many lines as it takes, in a pipe in one."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    indent = " " * 15
+    return textwrap.wrap(
+        visible(text), max(width, 40), initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
 
 
 def _said(result: ToolResult) -> str:

@@ -176,8 +176,8 @@ def _project_files(places: Places) -> tuple[list[Found], tuple[str, ...]]:
     if names and not trust.is_trusted(places.environ, places.project, contents):
         return [], (f"{folder} is not trusted, so its rules do not count; read them, then run `signoff config trust`",)
     own = [Found(folder / name, Layer.PROJECT, _decoded(contents[name], folder / name)) for name in names]
-    said = "rules that allow do not count: a project can only restrict"
-    return own, tuple(f"{file.path}: {file.dropped} {said}" for file in own if file.dropped)
+    said = "a project can only restrict, so what it allows does not count"
+    return own, tuple(f"{file.path}: {said}: {file.dropped}" for file in own if file.dropped)
 
 
 def _rule_files(folder: Path) -> list[Path]:
