@@ -189,17 +189,14 @@ class Gate:
         else:
             failure = Failure(Refused.code, requirement.reason or "this needs approval")
             clearance, by = Clearance(verdict, requirement, failure=failure), DecidedBy.UNATTENDED
-        self._announce(case, verdict)
-        return clearance, self._ledger.submit(self._decision(case, clearance, by))
+        self._show(CallJudged(case.call.tool_call_id, verdict))
+        return clearance, self._ledger.submit(self._decision(case, clearance, by), request_record(case))
 
     def _judged(self, case: Case) -> tuple[Verdict, Requirement]:
         verdict, requirement = self._rulebook.judge(case.intent, self._granted)
-        self._announce(case, verdict)
-        return verdict, requirement
-
-    def _announce(self, case: Case, verdict: Verdict) -> None:
         self._ledger.submit(request_record(case))
         self._show(CallJudged(case.call.tool_call_id, verdict))
+        return verdict, requirement
 
     async def _perform(self, call: ToolCall, turn_id: str, source: str, journey: "_Journey") -> Done:
         tool = self._registry.find(call.name, call.version)

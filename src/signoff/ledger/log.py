@@ -151,11 +151,17 @@ class Ledger:
         """The hash of the last record handed in."""
         return self._chain.head
 
-    def submit(self, record: Record) -> Ticket:
-        """Hand in a record. Never waits for the disk and never raises: whether it got there is the ticket's to say."""
+    def submit(self, record: Record, *before: Record) -> Ticket:
+        """Hand in a record, after those that come `before` it. Never waits for the disk and never raises: whether it got
+        there is the ticket's to say. Records handed in together wake the committer once."""
+        earlier = [self._prepare.bytes(each) for each in before]
         data = self._prepare.bytes(record)
         with self._changed:
-            return self._append(data, urgent=isinstance(record, Decision))
+            for each in earlier:
+                self._append(each, urgent=False)
+            ticket = self._append(data, urgent=isinstance(record, Decision))
+            self._changed.notify()
+            return ticket
 
     def write(self, record: Record, timeout: float | None = None) -> None:
         """Hand in a record and wait until it is durable."""
@@ -167,13 +173,14 @@ class Ledger:
             if not self._over:
                 last = Close(exit_code=exit_code, reason=reason, count=self._chain.seq, head=self._chain.head)
                 self._closing = self._append(self._prepare.bytes(last), urgent=True)
+                self._changed.notify()
                 self._over = True
         self._closing.wait(LONGEST_CLOSE)
         self._committer.join(LONGEST_CLOSE)
         return self._chain.head
 
     def _append(self, data: bytes, urgent: bool) -> Ticket:
-        """Number, chain and queue a record; the lock is held."""
+        """Number, chain and queue a record; the lock is held, and the caller notifies."""
         ticket = Ticket(self, urgent)
         if self._backlog > LARGEST_BACKLOG and self.failure is None:
             self.failure = LedgerUnwritable("the disk is too slow for the ledger: too much is waiting to be written")
@@ -190,7 +197,6 @@ class Ledger:
         self._backlog += len(line)
         self._waiting.append(ticket)
         self._sync_wanted |= urgent or len(self._waiting) >= MOST_UNSYNCED
-        self._changed.notify()
         return ticket
 
     def _hurry(self, ticket: Ticket) -> None:
