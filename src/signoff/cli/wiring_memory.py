@@ -1,17 +1,35 @@
-"""The memory that the settings name."""
+"""The memory a command talks to: the file here, or the service that was configured."""
 
 import os
+from pathlib import Path
 
 from signoff.config import locations
 from signoff.domain.errors import ConfigError
 from signoff.domain.settings import MemorySettings
 from signoff.memory.embedded import Embedded
+from signoff.memory.embedding import load
 from signoff.memory.interface import Memory
 
 
+def open_local() -> Embedded:
+    return Embedded(locations.memory_database(os.environ), embedding=load())
+
+
 def open_memory(settings: MemorySettings) -> Memory:
-    if settings.url is not None:
-        raise ConfigError(
-            "memory.url is set, and a remote memory is not supported yet", hint="signoff config unset memory.url"
-        )
-    return Embedded(locations.memory_database(os.environ))
+    """As `memory.url` says. Raises MemoryFailed where there is none to be had."""
+    if settings.url is None:
+        return open_local()
+    from signoff.memory.client import Client
+
+    token = settings.token or (read_token(settings.token_file) if settings.token_file else "")
+    return Client(settings.url, token=token, timeout=settings.timeout_ms / 1_000)
+
+
+def read_token(path: str) -> str:
+    try:
+        token = Path(path).expanduser().read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the token file {path} cannot be read: {error}") from error
+    if not token:
+        raise ConfigError(f"the token file {path} is empty")
+    return token

@@ -36,7 +36,7 @@ class Embedded:
     def __init__(self, path: Path, *, embedding: Embedding | None = None, clock: Clock = _now) -> None:
         self.database = Database(path)
         self._embedding = embedding
-        self._clock = clock
+        self.clock = clock
         self._directions: dict[int, Directions] = {}
 
     def search(self, query: Query) -> Reply[tuple[Match, ...]]:
@@ -51,12 +51,12 @@ class Embedded:
                 found |= self._found(connection, number, span, words)
             best = sorted(found, key=lambda one: -found[one].relevance)[: query.limit * 3 + 8]
             rows = _rows(connection, best)
-        now = self._clock()
+        now = self.clock()
         matches = (_match(row, found[row[0]], now) for row in rows)
         return Reply(200, ranked(matches, query.limit, query.min_score))
 
     def hit(self, project_id: str, references: tuple[Reference, ...]) -> Reply[None]:
-        now = self._clock()
+        now = self.clock()
         with self.database.writing() as connection:
             for one in references:
                 connection.execute(
@@ -72,7 +72,7 @@ class Embedded:
     def add(self, candidates: Iterable[Candidate], status: Status = Status.CANDIDATE) -> tuple[str, ...]:
         """Remember all of them or, if one is refused, none. What is known already keeps its story."""
         entries = [admitted(candidate) for candidate in candidates]
-        now = self._clock()
+        now = self.clock()
         vectors = encoded(self._embedding, [meant(entry) for entry in entries]) if self._embedding else []
         with self.database.writing() as connection:
             numbers = [self._insert(connection, entry, status, now) for entry in entries]
@@ -84,7 +84,7 @@ class Embedded:
         return tuple(identity(entry) for entry in entries)
 
     def validate(self, validation: Validation) -> Reply[None]:
-        now = self._clock()
+        now = self.clock()
         with self.database.writing() as connection:
             row = connection.execute(
                 "SELECT stats, status, expires_at FROM item WHERE qa_id = ?", (validation.qa_id,)
@@ -102,7 +102,7 @@ class Embedded:
 
     def expire(self, batch_size: int = 200) -> int:
         """Sweep: what was active becomes stale, what was not is deprecated. Gives how many it touched."""
-        now = self._clock()
+        now = self.clock()
         with self.database.writing() as connection:
             rows = connection.execute(
                 "SELECT id, qa_id, status FROM item WHERE expires_at <= ? AND status <> ? ORDER BY expires_at LIMIT ?",
