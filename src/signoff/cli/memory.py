@@ -6,9 +6,9 @@ import click
 
 from signoff.cli import memory_notes, wiring
 from signoff.cli.app import Group
-from signoff.cli.memory_notes import project_of, project_option
+from signoff.cli.memory_notes import local, project_of, project_option
 from signoff.cli.output import Output, Style, json_option
-from signoff.cli.wiring_memory import open_local, open_memory
+from signoff.cli.wiring_memory import open_memory
 from signoff.domain.errors import NotFound, UsageError
 from signoff.domain.visible import visible
 from signoff.memory.interface import Candidate, Match, Query, Reference, Strength, Validation
@@ -115,7 +115,7 @@ def show(output: Output, qa_id: str, as_json: bool) -> None:
     """
     from signoff.memory import upkeep
 
-    store = open_local()
+    store = local(output)
     item = upkeep.find(store, qa_id)
     past = upkeep.history(store, item.qa_id)
     if as_json:
@@ -167,7 +167,7 @@ def list_(
 
     wanted = None if everything else project_of(output, project)
     items = upkeep.listing(
-        open_local(), project=wanted, status=Status(status) if status else None, limit=number if number > 0 else -1
+        local(output), project=wanted, status=Status(status) if status else None, limit=number if number > 0 else -1
     )
     if as_json:
         output.json({"items": items})
@@ -230,7 +230,7 @@ def expire(output: Output, batch_size: int, as_json: bool) -> None:
     Examples:
       signoff memory expire
     """
-    count = open_local().expire(batch_size)
+    count = local(output).expire(batch_size)
     _answer(output, as_json, {"expired": count}, f"expired: {count}")
 
 
@@ -261,7 +261,7 @@ def edit(
     changes |= {"status": Status(status)} if status else {}
     if not changes:
         raise UsageError("nothing to change was given", hint='Run "signoff memory edit --help".')
-    item = upkeep.edit(open_local(), qa_id, changes)
+    item = upkeep.edit(local(output), qa_id, changes)
     _answer(output, as_json, {"item": item}, f"changed: {item.qa_id}")
 
 
@@ -278,7 +278,7 @@ def delete(output: Output, ids: tuple[str, ...], as_json: bool) -> None:
     """
     from signoff.memory import upkeep
 
-    store = open_local()
+    store = local(output)
     gone = [upkeep.delete(store, qa_id).qa_id for qa_id in ids]
     _answer(output, as_json, {"deleted": gone}, f"forgotten: {', '.join(gone)}")
 
@@ -300,7 +300,7 @@ def share(output: Output, reader: str, stop: bool, project: str | None, as_json:
     from signoff.memory import upkeep
 
     owner = project_of(output, project)
-    upkeep.share(open_local(), owner, reader, shared=not stop)
+    upkeep.share(local(output), owner, reader, shared=not stop)
     _answer(
         output,
         as_json,

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -17,6 +17,9 @@ from signoff.domain.visible import visible
 from signoff.ledger import reading
 from signoff.ledger.records import Event, Line
 
+if TYPE_CHECKING:
+    from signoff.memory.embedded import Embedded
+
 project_option = click.option("--project", metavar="ID", help="Which project; the one of this directory otherwise.")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 MEMORY_EVENTS = ("memory.", "gatekeeper.")
@@ -24,6 +27,12 @@ MEMORY_EVENTS = ("memory.", "gatekeeper.")
 
 def project_of(output: Output, given: str | None) -> str:
     return given or wiring.project_name(wiring.configuration(output))
+
+
+def local(output: Output) -> "Embedded":
+    """The file here. The configuration is read first: one that is malformed is an error whatever the command."""
+    wiring.configuration(output)
+    return open_local()
 
 
 @click.command()
@@ -42,7 +51,7 @@ def export(output: Output, project: str | None, everything: bool, as_json: bool)
     from signoff.memory import upkeep
     from signoff.memory.notes import markdown
 
-    items = upkeep.listing(open_local(), project=None if everything else project_of(output, project))
+    items = upkeep.listing(local(output), project=None if everything else project_of(output, project))
     if as_json:
         output.json({"items": items})
     else:
@@ -67,7 +76,7 @@ def import_(output: Output, files: tuple[Path, ...], project: str | None, as_jso
     from signoff.memory.notes import sections
     from signoff.memory.trust import Status
 
-    store, name = open_local(), project_of(output, project)
+    store, name = local(output), project_of(output, project)
     kept: list[str] = []
     refused = 0
     for path in files:
@@ -108,7 +117,7 @@ def stats(output: Output, as_json: bool) -> None:
     """
     from signoff.memory import upkeep
 
-    sums = upkeep.summary(open_local())
+    sums = upkeep.summary(local(output))
     if as_json:
         output.json(sums)
         return
@@ -173,6 +182,7 @@ def serve(output: Output, listen: str, token_file: str | None) -> None:
         raise UsageError("--listen wants HOST:PORT", hint="Example: --listen 127.0.0.1:8765")
     if host not in LOOPBACK and token_file is None:
         raise UsageError(f"{host} can be reached by others: give a --token-file")
+    store = local(output)
     token = read_token(token_file) if token_file else ""
     try:
         import uvicorn
@@ -180,6 +190,6 @@ def serve(output: Output, listen: str, token_file: str | None) -> None:
         from signoff.memory.service import application
     except ModuleNotFoundError as error:
         raise UsageError(f"{error.name} is missing", hint='Install it: pip install "signoff[serve]"') from error
-    app = application(open_local(), __version__, token)
+    app = application(store, __version__, token)
     output.say(f"memory at http://{listen}/v1/qa")
     uvicorn.run(app, host=host, port=int(port), log_level="warning", access_log=False, server_header=False)

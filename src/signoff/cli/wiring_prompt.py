@@ -89,12 +89,13 @@ class _Remembered(Prompted):
         )
 
     def prompt(self, text: str) -> str:
+        from signoff.memory.inject import prepend
         from signoff.memory.query import Source
 
         session_file = self._settings.memory.session_file
         texts = {Source.SESSION_FILE: _tail(session_file)} if session_file else {}
         merged = self._recall.before(text, texts)
-        return f"{merged.system}\n{merged.user}" if merged.system else merged.user
+        return prepend(merged)
 
     def learn(self, exit_code: int, tails: tuple[str, str]) -> None:
         from signoff.memory.signals import Observed, steps
