@@ -52,8 +52,13 @@ def write(path: str, data: bytes, *, mode: int = 0o666, call: Caller = _call) ->
         raise FileRefused(f"cannot write {path}: {error.strerror}") from error
 
 
-def write_at(directory: int, name: str, data: bytes, *, mode: int = 0o666, call: Caller = _call) -> None:
-    """Replace `name` in an open directory. Raises OSError; the old content is then still there, or the new one is."""
+def write_at(
+    directory: int, name: str, data: bytes, *, mode: int = 0o666, settle: bool = True, call: Caller = _call
+) -> None:
+    """Replace `name` in an open directory. Raises OSError; the old content is then still there, or the new one is.
+
+    Without `settle` the caller syncs the directory, once for many files; until then a crash may bring the old one back.
+    """
     existing = _existing(directory, name)
     temporary = temporary_name(name)
     descriptor = _create(directory, temporary, 0o600 if existing else mode, call)
@@ -67,7 +72,8 @@ def write_at(directory: int, name: str, data: bytes, *, mode: int = 0o666, call:
         call(os.fsync, descriptor)
         call(os.rename, temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
         named = False
-        call(os.fsync, directory)
+        if settle:
+            call(os.fsync, directory)
     finally:
         if named:
             with contextlib.suppress(OSError):

@@ -94,9 +94,9 @@ def read(root: Root, path: str, *, offset: int = 0, limit: int | None = None) ->
         return b"".join(parts)
 
 
-def write(root: Root, path: str, data: bytes, *, mode: int = 0o666) -> None:
+def write(root: Root, path: str, data: bytes, *, mode: int = 0o666, settle: bool = True) -> None:
     """Replace a file atomically, or make it with `mode`. A link to a file below the root stays a link; its file is
-    replaced."""
+    replaced. Without `settle` the directory is left for `sync` to make durable."""
     with _place(root, _resolved(root, path)) as (directory, name):
         with contextlib.suppress(FileNotFoundError):
             found = os.stat(name, dir_fd=directory, follow_symlinks=False)
@@ -106,7 +106,13 @@ def write(root: Root, path: str, data: bytes, *, mode: int = 0o666) -> None:
                     f"{path} has {found.st_nlink} hard links: another name of the same file may lie outside the workspace",
                     hint="copy it to a file of its own first",
                 )
-        atomic.write_at(directory, name, data, mode=mode)
+        atomic.write_at(directory, name, data, mode=mode, settle=settle)
+
+
+def sync(root: Root, path: str) -> None:
+    """Make the names in a directory durable."""
+    with root.opened(path, _DIRECTORY) as directory:
+        os.fsync(directory)
 
 
 def status(root: Root, path: str) -> os.stat_result:

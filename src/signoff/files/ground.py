@@ -71,14 +71,17 @@ class Ground:
         except NotFound:
             return None
 
-    def write(self, path: str, data: bytes, *, mode: int = 0o666) -> tuple[str, ...]:
+    def write(self, path: str, data: bytes, *, mode: int = 0o666, settle: bool = True) -> tuple[str, ...]:
         """Replace or make a file, with the directories above it; says which of those are new, the outermost first."""
         root, name = self.at(path)
         made = self._missing_above(path)
         if made:
             beneath.make_directory(root, os.path.dirname(name))
-        beneath.write(root, name, data, mode=mode)
+        beneath.write(root, name, data, mode=mode, settle=settle)
         return made
+
+    def sync(self, directory: str) -> None:
+        beneath.sync(*self.at(directory))
 
     def remove(self, path: str) -> None:
         root, name = self.at(path)

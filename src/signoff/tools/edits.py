@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+import os
 
 import msgspec
 
@@ -102,8 +103,10 @@ def carry_out(edits: list[Edit], ground: Ground) -> None:
             if edit.after is None:
                 ground.remove(edit.path)
             elif edit.after != edit.before:
-                done.directories += ground.write(edit.path, edit.after, mode=edit.mode)
+                done.directories += ground.write(edit.path, edit.after, mode=edit.mode, settle=False)
             done.edits.append(edit)
+        for directory in {os.path.dirname(edit.path) for edit in edits if edit.after is not None}:
+            ground.sync(directory)  # once each, however many files it has
     except BaseException:
         _take_back(done, ground)
         raise
