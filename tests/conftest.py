@@ -5,7 +5,12 @@ import pathlib
 import signal
 from collections.abc import Callable
 
+import hypothesis
 import pytest
+
+hypothesis.settings.register_profile("ci", derandomize=True)  # elsewhere every run looks at new examples
+if os.environ.get("CI"):
+    hypothesis.settings.load_profile("ci")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background: what we start must still hear Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)

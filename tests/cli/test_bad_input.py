@@ -26,6 +26,8 @@ NEEDS_NO_SETTINGS = {
     "demo",
     "policy init",
     "redact",
+    "tools list",
+    "tools schema",
     "version",
     "completion",
     "config path",
