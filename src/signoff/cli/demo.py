@@ -144,8 +144,8 @@ def _show(output: Output, step: Step, result: ToolResult, verdict: Verdict) -> b
     }[became]
     rule = verdict.winner.rule_id if verdict.winner else "no rule"
     output.text(
-        f"  {output.paint(f'{mark} {became:8}', style)} {step.says:21}"
-        f" {output.paint(f'{verdict.decision.word:5} {rule:34} {result.duration_ms:>5} ms', Style.FAINT)}"
+        f"  {output.paint(f'{mark} {became:8}', style)} {step.says:19}"
+        f" {output.paint(f'{verdict.decision.word:5} {rule:32} {result.duration_ms:>4} ms', Style.FAINT)}"
     )
     for line in _below(step.command):
         output.text(output.paint(line, Style.FAINT))
