@@ -11,8 +11,9 @@ from signoff.domain.errors import UsageError
 from signoff.domain.intent import Intent
 from signoff.domain.requirement import Requirement, Skip
 from signoff.domain.review import ApprovedExecpolicyAmendment, Scope
-from signoff.domain.settings import Audit
+from signoff.domain.settings import Audit, Redact
 from signoff.domain.verdict import Decision, Judgement, Layer, Match, Source, Verdict
+from signoff.ledger.redact import Redactor
 from signoff.policy.decide import decide
 from signoff.policy.execpolicy.amend import opens_everything
 from signoff.policy.execpolicy.rule import PrefixRule
@@ -57,13 +58,15 @@ class SessionRules:
         return verdict, requirement(intent, verdict, context, rules)
 
     def may_save(self, prefix: tuple[str, ...]) -> bool:
-        """A prefix that would open everything its program can run is never kept."""
-        return not opens_everything(prefix)
+        """A prefix that would open everything its program can run, or that holds a secret, is never kept."""
+        return not opens_everything(prefix) and not _holds_secret(prefix)
 
     def save(self, amendment: ApprovedExecpolicyAmendment) -> None:
         prefix = amendment.proposed_execpolicy_amendment
         if not self.may_save(prefix):
-            raise UsageError(f"{' '.join(prefix) or 'an empty prefix'} would allow everything it can run")
+            raise UsageError(
+                "a rule that would allow everything its program can run, or that holds a secret, is not kept"
+            )
         if amendment.scope is not Scope.SESSION:
             self._files.amend(amendment)
             return
@@ -71,3 +74,8 @@ class SessionRules:
             raise UsageError("a rule for the session ends with the session")
         rule = PrefixRule(tuple((word,) for word in prefix), Decision.ALLOW, Source(Layer.SESSION))
         self._added = (*self._added, rule)
+
+
+def _holds_secret(prefix: tuple[str, ...]) -> bool:
+    words = list(prefix)
+    return bool(Redactor(Redact.BASIC, reversible=False).value(words) != words)

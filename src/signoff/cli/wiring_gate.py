@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from signoff.approvals.masked import Masked
 from signoff.approvals.review import Reviewer
 from signoff.approvals.rulebook import SessionRules
 from signoff.approvals.unattended import Unattended
@@ -28,6 +29,7 @@ from signoff.domain.settings import Audit, Network, PolicySettings
 from signoff.gate import Gate
 from signoff.ledger.log import Ledger
 from signoff.ledger.records import Event
+from signoff.ledger.redact import Redactor
 from signoff.sandbox.plan import protected_names
 from signoff.sandbox.profile import resolve
 from signoff.sandbox.session import Attach
@@ -92,7 +94,9 @@ def opened(
             gate = Gate(
                 registry=registry,
                 rulebook=SessionRules(rules, context, audit=settings.policy.audit),
-                reviewer=reviewer or reviewer_of(output, settings.policy),
+                reviewer=Masked(
+                    reviewer or reviewer_of(output, settings.policy), Redactor(settings.ledger.redact, reversible=False)
+                ),
                 ledger=ledger,
                 sandboxes=sandboxes,
                 place=Place(workspace=str(workspace), home=str(locations.home(os.environ))),
