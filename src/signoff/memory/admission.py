@@ -18,6 +18,8 @@ def admitted(candidate: Candidate) -> Candidate:
     """The candidate as it may be stored: e-mail addresses, home directories and the like masked. Refuses secrets."""
     if not candidate.question.strip() or not candidate.answer.strip():
         raise MemoryBadRequest("a question and an answer are needed")
+    if _harmless(candidate):
+        return candidate
     strict = Redactor(Redact.STRICT, reversible=False)
     fields = {
         "question": strict.text(candidate.question),
@@ -27,13 +29,21 @@ def admitted(candidate: Candidate) -> Candidate:
         "tags": tuple(strict.text(tag) for tag in candidate.tags),
         "metadata": strict.value(candidate.metadata) if candidate.metadata else {},
     }
-    if not strict.kinds:
-        return candidate
     if found := _secrets(candidate):
         raise MemoryBadRequest(
             f"not remembered: it holds a secret ({', '.join(sorted(found))})", hint="Say it without the secret."
         )
     return msgspec.structs.replace(candidate, **fields)
+
+
+def _harmless(candidate: Candidate) -> bool:
+    """All of it in one reading, which is what nearly every candidate needs."""
+    strict = Redactor(Redact.STRICT, reversible=False)
+    parts = (candidate.question, candidate.answer, candidate.summary or "", candidate.source or "", *candidate.tags)
+    strict.text("\n\n".join(part for part in parts if part))
+    if candidate.metadata:
+        strict.value(candidate.metadata)
+    return not strict.kinds
 
 
 def _secrets(candidate: Candidate) -> set[str]:

@@ -14,10 +14,10 @@ from signoff.memory.admission import admitted
 from signoff.memory.database import Database
 from signoff.memory.embedding import Embedding
 from signoff.memory.interface import Candidate, Match, Query, Reference, Reply, Validation
-from signoff.memory.item import COLUMNS, SEQUENCE_BITS, Item, identity, item_of, row_of
+from signoff.memory.item import COLUMNS, SEQUENCE_BITS, Item, identity, item_of, moment, row_of
 from signoff.memory.rank import faded, freshness, ranked, score
 from signoff.memory.retrieval import Found, Span
-from signoff.memory.trust import Standing, Stats, Status, expired, level, validated
+from signoff.memory.trust import Standing, Stats, Status, expired, level, trust, validated
 from signoff.memory.vectors import Directions, encoded, missing, soft_matches
 from signoff.memory.words import dated, indexed, wanted
 
@@ -49,7 +49,7 @@ class Embedded:
             found: dict[int, Found] = {}
             for number, span in spans.items():
                 found |= self._found(connection, number, span, words)
-            best = sorted(found, key=lambda one: -found[one].relevance)[: query.limit * 3 + 8]
+            best = sorted(found, key=lambda one: -found[one].relevance)[: query.limit * 2 + 2]
             rows = _rows(connection, best)
         now = self.clock()
         matches = (_match(row, found[row[0]], now) for row in rows)
@@ -75,7 +75,8 @@ class Embedded:
         now = self.clock()
         vectors = encoded(self._embedding, [meant(entry) for entry in entries]) if self._embedding else []
         with self.database.writing() as connection:
-            numbers = [self._insert(connection, entry, status, now) for entry in entries]
+            projects = {name: project_number(connection, name) for name in {entry.project_id for entry in entries}}
+            numbers = [_insert(connection, projects[entry.project_id], entry, status, now) for entry in entries]
             if vectors:
                 connection.executemany(
                     "INSERT INTO vector (id, tokens, mean) VALUES (?, ?, ?)",
@@ -123,22 +124,6 @@ class Embedded:
 
     def close(self) -> None:
         self.database.close()
-
-    def _insert(self, connection: sqlite3.Connection, entry: Candidate, status: Status, now: int) -> int | None:
-        project = project_number(connection, entry.project_id)
-        number = connection.execute(
-            "UPDATE project SET next = next + 1 WHERE number = ? RETURNING (number << ?) | (next - 1)",
-            (project, SEQUENCE_BITS),
-        ).fetchone()[0]
-        row = row_of(number, project, entry, status, now)
-        done = connection.execute(
-            f"INSERT INTO item VALUES ({','.join('?' * len(row))}) ON CONFLICT (qa_id) DO NOTHING",  # noqa: S608
-            row,
-        )
-        if done.rowcount == 0:
-            return None
-        connection.execute("INSERT INTO words (rowid, title, body) VALUES (?, ?, ?)", (number, *index_text(entry)))
-        return int(number)
 
     def _catch_up(self, spans: dict[int, Span]) -> None:
         """Vectors for what was stored while the extra was not installed."""
@@ -191,6 +176,23 @@ class Embedded:
         return vectors, soft_matches(embedding, connection, clues, list(vectors))
 
 
+def _insert(connection: sqlite3.Connection, project: int, entry: Candidate, status: Status, now: int) -> int | None:
+    """The id of the new item; None if it was known."""
+    (number,) = connection.execute(
+        "UPDATE project SET next = next + 1 WHERE number = ? RETURNING (number << ?) | (next - 1)",
+        (project, SEQUENCE_BITS),
+    ).fetchone()
+    row = row_of(number, project, entry, status, now)
+    done = connection.execute(
+        f"INSERT INTO item VALUES ({','.join('?' * len(row))}) ON CONFLICT (qa_id) DO NOTHING",  # noqa: S608
+        row,
+    )
+    if done.rowcount == 0:
+        return None
+    connection.execute("INSERT INTO words (rowid, title, body) VALUES (?, ?, ?)", (number, *index_text(entry)))
+    return int(number)
+
+
 def visible(connection: sqlite3.Connection, project_id: str) -> dict[int, Span]:
     """The projects whose items a project sees: its own, the global one, and those shared with it."""
     rows = connection.execute(
@@ -236,28 +238,27 @@ def _rows(connection: sqlite3.Connection, numbers: list[int]) -> list[tuple[Any,
 
 
 def _match(row: tuple[Any, ...], found: Found, now: int) -> Match:
-    item = item_of(row)
-    touched = max(moment for moment in row[18:21] if isinstance(moment, int))
-    fresh = freshness(touched, now)
-    how_far = faded(item.trust, item.status)
-    how_well = level(item.stats)
+    """Straight from the row: a search makes more of these than it gives."""
+    stats = msgspec.json.decode(row[17], type=Stats)
+    fresh = freshness(max(touched for touched in row[18:21] if touched is not None), now)
+    how_far, how_well = faded(trust(stats), row[16]), level(stats)
     return Match(
-        qa_id=item.qa_id,
-        project_id=item.project_id,
-        question=item.question,
-        answer=item.answer,
+        qa_id=row[1],
+        project_id=row[2],
+        question=row[3],
+        answer=row[4],
         score=score(found.relevance, how_far, fresh, how_well),
         relevance=found.relevance,
         trust=how_far,
         freshness=fresh,
         validation_level=how_well,
-        level=item.level,
-        status=item.status,
-        summary=item.summary,
-        tags=item.tags,
-        metadata={**item.metadata, "stats": msgspec.to_builtins(item.stats)},
-        expiry_at=item.expires_at,
-        source=item.source,
-        confidence=item.confidence,
+        level=f"L{how_well}",
+        status=row[16],
+        summary=row[5],
+        tags=tuple(msgspec.json.decode(row[6])),
+        metadata={**msgspec.json.decode(row[7]), "stats": msgspec.to_builtins(stats)},
+        expiry_at=moment(row[21]),
+        source=row[8],
+        confidence=row[10],
         why={"words": found.words, "vector": found.vector, "trust": 0.30 * how_far, "freshness": 0.15 * fresh},
     )

@@ -8,7 +8,7 @@ from signoff.memory.words import alike, signature
 
 FRESH_FOR = 30 * DAY
 SAME = 0.9  # two answers with this share of words in common are one answer
-_FADED = {Status.STALE: 0.7, Status.DEPRECATED: 0.3}
+_FADED: dict[str, float] = {Status.STALE: 0.7, Status.DEPRECATED: 0.3}
 
 
 def freshness(last_touched: int, now: int) -> float:
@@ -16,7 +16,7 @@ def freshness(last_touched: int, now: int) -> float:
     return min(1.0, max(0.0, 1 - (now - last_touched) / FRESH_FOR))
 
 
-def faded(trust: float, status: Status) -> float:
+def faded(trust: float, status: str) -> float:
     return trust * _FADED.get(status, 1.0)
 
 

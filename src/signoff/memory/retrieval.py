@@ -112,34 +112,41 @@ def blend(found: Words, vectors: Mapping[int, float], soft: Mapping[int, float],
 
 def neighbourly(connection: sqlite3.Connection, blended: dict[int, Found], question: Sequence[str]) -> dict[int, Found]:
     """Lend to what stands beside a find in its thread, and prefer what the person named in the question said."""
-    marks = ",".join("?" * len(blended))
-    rows = connection.execute(
-        "SELECT near.id, here.id, abs(near.position - here.position) FROM item here CROSS JOIN item near "  # noqa: S608
-        "ON near.project = here.project AND near.thread = here.thread "
-        f"AND near.position BETWEEN here.position - 2 AND here.position + 2 WHERE here.id IN ({marks}) "
-        "AND here.thread IS NOT NULL AND near.thread IS NOT NULL",
+    authors, threaded = {}, []
+    for number, author, thread in connection.execute(
+        f"SELECT id, author, thread IS NOT NULL FROM item WHERE id IN ({','.join('?' * len(blended))})",  # noqa: S608
         list(blended),
-    ).fetchall()
+    ):
+        authors[number] = author
+        if thread:
+            threaded.append(number)
     result = {number: msgspec.structs.replace(found) for number, found in blended.items()}
-    for near, here, distance in rows:
-        if distance:
-            lent = result.setdefault(near, Found(0.0))
-            share = NEAR[distance - 1]
-            lent.relevance += share * blended[here].relevance
-            lent.words += share * blended[here].words
-            lent.vector += share * blended[here].vector
-    for number in _authored(connection, list(result), frozenset(question)):
-        result[number].relevance += AUTHOR
-        result[number].words += AUTHOR
+    for near, author, here, distance in _neighbours(connection, threaded):
+        authors[near] = author
+        lent = result.setdefault(near, Found(0.0))
+        share = NEAR[distance - 1]
+        lent.relevance += share * blended[here].relevance
+        lent.words += share * blended[here].words
+        lent.vector += share * blended[here].vector
+    named = {author for author in set(authors.values()) if author and set(wanted(author)).intersection(question)}
+    for number, found in result.items():
+        if authors.get(number) in named:
+            found.relevance += AUTHOR
+            found.words += AUTHOR
     return result
 
 
-def _authored(connection: sqlite3.Connection, numbers: list[int], question: frozenset[str]) -> list[int]:
-    rows: list[Any] = connection.execute(
-        f"SELECT id, author FROM item WHERE author IS NOT NULL AND id IN ({','.join('?' * len(numbers))})",  # noqa: S608
+def _neighbours(connection: sqlite3.Connection, numbers: list[int]) -> list[Any]:
+    """Whatever is up to two places away from these in the same thread: its id, its author, of which it is, how far."""
+    if not numbers:
+        return []
+    return connection.execute(
+        "SELECT near.id, near.author, here.id, abs(near.position - here.position) AS distance "  # noqa: S608
+        "FROM item here CROSS JOIN item near ON near.project = here.project AND near.thread = here.thread "
+        "AND near.position BETWEEN here.position - 2 AND here.position + 2 AND near.thread IS NOT NULL "
+        f"WHERE here.id IN ({','.join('?' * len(numbers))}) AND distance > 0",
         numbers,
     ).fetchall()
-    return [number for number, author in rows if question.intersection(wanted(author))]
 
 
 def clues(weights: Mapping[str, float]) -> dict[str, float]:
