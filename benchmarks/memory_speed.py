@@ -74,7 +74,7 @@ def straight(path: pathlib.Path, told: list[Candidate]) -> None:
 
 
 def measure() -> list[Figure]:
-    with tempfile.TemporaryDirectory(dir=pathlib.Path(__file__).parent) as directory:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
         place = pathlib.Path(directory)
         return [*search_figures(place), *add_figures(place)]
 
