@@ -25,9 +25,9 @@ def test_the_tables_name_settings_that_exist() -> None:
 
 
 @pytest.mark.parametrize("key", sorted(set(KEYS) - set(PROJECT_MAY)))
-def test_what_names_a_file_a_key_or_a_destination_is_the_users_alone(key: str) -> None:
+def test_what_names_a_file_a_key_a_destination_or_a_tool_is_the_users_alone(key: str) -> None:
     assert not project_may_change(key, None, "anything")
-    assert key in SECRETS or KEYS[key].default is None
+    assert key in SECRETS or not KEYS[key].default
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,8 @@ PROJECT_MAY: Mapping[str, Change] = {
     "memory.min_score": Change.FREELY,
     "memory.query_sources": Change.FEWER,
 }
-"""A setting that is not listed is the user's alone: it names a person's file, key, account, or where data is sent."""
+"""A setting that is not listed is the user's alone: it names a person's file, key, account, where data is sent, or what a
+foreign tool is taken for."""
 
 # Under `never` what would be asked is forbidden; under `untrusted` more is asked. Neither contains the other.
 _STRICTER_APPROVAL: Mapping[ApprovalPolicy, frozenset[ApprovalPolicy]] = {
