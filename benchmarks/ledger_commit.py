@@ -14,7 +14,7 @@ from signoff.ledger.place import new_run_id
 from signoff.ledger.records import DecidedBy, Decision, Genesis, Outcome
 
 WAITERS = 32
-RECORDS = 1_600  # in all
+RECORDS = 6_400  # in all
 REFERENCE = "write + fdatasync, one line at a time"
 RECORD = Decision(
     tool_call_id="call_7Vn0pXk2",
