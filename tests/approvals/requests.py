@@ -13,7 +13,7 @@ def exec_request(
         call_id=call_id,
         turn_id=turn_id,
         command=words,
-        cwd="/work/space",
+        cwd="/data/space",
         parsed_cmd=(UnknownCommand(cmd=" ".join(words)),),
         reason=reason,
     )

@@ -27,9 +27,9 @@ def test_the_nearest_mark_upwards_is_the_project(tmp_path: Path, marks: list[str
 
 
 def test_a_project_has_a_readable_name_that_no_other_path_has() -> None:
-    paths = [Path("/work/app"), Path("/work-app"), Path("/Work/App"), Path("/work/app/"), Path("/")]
+    paths = [Path("/data/app"), Path("/data-app"), Path("/Data/App"), Path("/data/app/"), Path("/")]
     names = [project_id(path) for path in paths]
-    assert names[0].startswith("work-app-")
+    assert names[0].startswith("data-app-")
     assert names[4].startswith("root-")
     assert names[0] == names[3]
     assert len(set(names)) == 4

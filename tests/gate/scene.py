@@ -28,7 +28,7 @@ from signoff.tools.tool import Place, Tool
 from tests.fakes.sandboxes import FINE, FakeSandboxes
 from tests.ledger.books import open_ledger
 
-WORKSPACE = "/work/space"
+WORKSPACE = "/data/space"
 HOME = "/home/ada"
 
 

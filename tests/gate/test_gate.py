@@ -70,7 +70,7 @@ class TestAnswers:
         found = [code(scene.run(command, **more)) for command, more in commands]
         assert found == ["ok", "ok", "review.denied", "review.denied", "review.denied"]
         keys = [request.offers[0].rule for request in scene.person.asked]
-        assert keys[0] == ('{"command":["bash","-c","make x"],"cwd":"/work/space","sandbox_permissions":"use_default"}')
+        assert keys[0] == ('{"command":["bash","-c","make x"],"cwd":"/data/space","sandbox_permissions":"use_default"}')
 
     @requirement("APR-009")
     def test_a_no_reaches_the_agent_with_the_reason_and_the_session_goes_on(self, tmp_path: pathlib.Path) -> None:
@@ -171,7 +171,7 @@ class TestQuestion:
             "call_id": "call-1",
             "turn_id": "turn-1",
             "command": ("bash", "-c", "make x"),
-            "cwd": "/work/space/sub",
+            "cwd": "/data/space/sub",
         }
 
     @requirement("APR-018")

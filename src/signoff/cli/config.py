@@ -180,7 +180,7 @@ def trust_project(output: Output, directory: Path, remove: bool) -> None:
     \b
     Examples:
       signoff config trust
-      signoff config trust ~/work/app --remove
+      signoff config trust ~/data/app --remove
     """
     root = find_project(os.environ, directory)
     if remove:
