@@ -62,7 +62,7 @@ from signoff.sandbox.outcome import Request as ProcessRequest
 from signoff.sandbox.sessions import Allowance
 from signoff.tools.allowance import allowance
 from signoff.tools.registry import Registry
-from signoff.tools.tool import Attempt, Done, Place, Tool, decode
+from signoff.tools.tool import Attempt, Done, FileAccess, Place, Tool, decode
 from signoff.undo.reach import reach
 from signoff.undo.snapshot import Pending, Undo
 
@@ -102,6 +102,7 @@ class Gate:
         approval: ApprovalPolicy,
         limit_s: float = 300.0,
         undo: Undo | None = None,
+        files: FileAccess | None = None,
         show: Callable[[RunEvent], None] = lambda event: None,
     ) -> None:
         self._registry = registry
@@ -114,6 +115,7 @@ class Gate:
         self._limit_s = limit_s
         self._show = show
         self._undo = undo
+        self._files = files
         self._store = ApprovalStore()
         self._granted: tuple[str, ...] = ()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -258,6 +260,7 @@ class Gate:
             progress=lambda stream, text: loop.call_soon_threadsafe(self._show, CallProgress(call_id, text, stream)),
             show=self._show,
             readable=lambda path: self._may_read(case, path),
+            files=self._files,
         )
         saved = await self._saved(case, clearance.verdict)
         changed: tuple[str, ...] = ()

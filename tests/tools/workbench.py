@@ -15,7 +15,7 @@ from signoff.domain.review import ReviewDecision
 from signoff.domain.settings import ApprovalPolicy, SandboxMode
 from signoff.gate import Gate, Sandboxes
 from signoff.tools.registry import Registry
-from signoff.tools.tool import Place, Tool
+from signoff.tools.tool import FileAccess, Place, Tool
 from signoff.tools.undo import UndoCall
 from signoff.undo.snapshot import Undo
 from tests.fakes.sandboxes import FakeSandboxes
@@ -33,6 +33,7 @@ class Workbench:
         answers: Iterable[ReviewDecision] = (),
         tools: Iterable[Tool[Any]] = (),
         sandboxes: Sandboxes | None = None,
+        files: FileAccess | None = None,
     ) -> None:
         self.workspace = directory / "space"
         self.workspace.mkdir(exist_ok=True)
@@ -59,6 +60,7 @@ class Workbench:
             approval=approval,
             show=self.events.append,
             undo=undo,
+            files=files,
         )
         self._calls = 0
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from signoff.approvals.request import ReviewRequest
 from signoff.domain.errors import SignoffError
 from signoff.domain.late import late
-from signoff.domain.review import Denied, ReviewDecision, TimedOut
+from signoff.domain.review import Approved, Denied, ReviewDecision, TimedOut
 
 if TYPE_CHECKING:
     import asyncio
@@ -20,6 +20,10 @@ else:
 
 UNREACHED = "nobody could be asked"
 OVERLOADED = Denied(rejection="overload: too many questions are waiting already")
+
+
+class Presumed(Approved, frozen=True, tag="approved"):
+    """A yes that nobody gave: nobody could be asked, and the settings let it pass then."""
 
 
 class Reviewer(Protocol):
@@ -52,7 +56,9 @@ async def ask(reviewer: Reviewer, request: ReviewRequest, limit_s: float) -> Rev
 
 
 def unreached(decision: ReviewDecision) -> bool:
-    """The reviewer failed: a no, and nobody's."""
+    """The reviewer failed: whatever the answer is, it is nobody's."""
+    if isinstance(decision, Presumed):
+        return True
     return isinstance(decision, Denied) and (decision.rejection or "").startswith(UNREACHED)
 
 

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from signoff.ledger.log import Ledger
 
 
-def configuration(output: Output, flags: Mapping[str, str | None] | None = None) -> Configuration:
-    """The settings of this call; what did not count is said once, on stderr.
+def configuration(
+    output: Output, flags: Mapping[str, str | None] | None = None, *, workspace: Path | None = None
+) -> Configuration:
+    """The settings of this call; what did not count is said once, on stderr. Without a workspace: the current directory.
 
     `flags` are a command's own options that stand for a setting, by its key; None is an option that was not given.
     """
     given = {key: value for key, value in (flags or {}).items() if value is not None}
-    loaded = load(os.environ, Path.cwd(), {**output.flags, **given})
+    loaded = load(os.environ, workspace or Path.cwd(), {**output.flags, **given})
     for warning in loaded.warnings:
         output.warn(warning)
     return loaded
@@ -33,7 +35,12 @@ def project_name(loaded: Configuration) -> str:
 
 
 def open_ledger(
-    loaded: Configuration, command: tuple[str, ...], *, policy_sha256: str = "", guarded: bool = True
+    loaded: Configuration,
+    command: tuple[str, ...],
+    *,
+    policy_sha256: str = "",
+    guarded: bool = True,
+    workspace: Path | None = None,
 ) -> "Ledger":
     """A fresh run with its first record. Whoever opens it closes it. Not `guarded`: no sandbox holds what is judged."""
     from signoff.ledger.log import Ledger
@@ -43,7 +50,7 @@ def open_ledger(
     machine = os.uname()
     genesis = Genesis(
         command=command,
-        workspace=str(Path.cwd()),
+        workspace=str(workspace or Path.cwd()),
         project_id=project_name(loaded),
         signoff=__version__,
         redact=loaded.settings.ledger.redact,

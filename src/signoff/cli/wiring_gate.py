@@ -36,7 +36,7 @@ from signoff.sandbox.session import Attach
 from signoff.sandbox.sessions import Sessions
 from signoff.tools.jobs import job_tools
 from signoff.tools.registry import Registry
-from signoff.tools.tool import Place, Tool
+from signoff.tools.tool import FileAccess, Place, Tool
 from signoff.tools.undo import UndoCall
 from signoff.undo.snapshot import Undo
 
@@ -68,15 +68,17 @@ def opened(
     reviewer: Reviewer | None = None,
     show: Callable[[RunEvent], None] = lambda event: None,
     guarded: bool = True,
+    workspace: Path | None = None,
+    files: FileAccess | None = None,
 ) -> Iterator[Run]:
-    """A run in the current directory, from its first record to its last. Not `guarded`: commands are judged here, but
+    """A run in the workspace (the current directory unless another is given), from its first record to its last. Not `guarded`: commands are judged here, but
     somebody else starts them, outside our sandbox."""
-    settings, workspace = loaded.settings, Path.cwd().resolve()
+    settings, workspace = loaded.settings, (workspace or Path.cwd()).resolve()
     context = judging_context(settings, os.environ, workspace, now_ms=0)
     context = msgspec.structs.replace(context, sandbox_available=guarded)
     rules = RuleBook(Places(dict(os.environ), loaded.project, wiring.project_name(loaded)), warn=output.warn)
     profile = resolve(settings.sandbox, str(workspace))
-    ledger = wiring.open_ledger(loaded, command, policy_sha256=rules.sha256, guarded=guarded)
+    ledger = wiring.open_ledger(loaded, command, policy_sha256=rules.sha256, guarded=guarded, workspace=workspace)
     placeheld = protected_names(profile, str(locations.home(os.environ)))
     undo = Undo(str(locations.undo(os.environ)), str(workspace), ledger.run_id, placeheld)
     registry = Registry()
@@ -104,6 +106,7 @@ def opened(
                 limit_s=settings.policy.decision_timeout_ms / 1_000,
                 show=show,
                 undo=undo,
+                files=files,
             )
             doors.append(gate)
             run = Run(gate, ledger, locations.runs(os.environ) / f"{ledger.run_id}.jsonl")

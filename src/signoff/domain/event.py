@@ -33,6 +33,15 @@ class CallProgress(msgspec.Struct, frozen=True, tag="call_progress"):
     stream: str = "stdout"
 
 
+class FileEdited(msgspec.Struct, frozen=True, tag="file_edited"):
+    """A call changed a file: the whole text before and after; None where there was no file, or is none now."""
+
+    call_id: str
+    path: str  # absolute
+    before: str | None
+    after: str | None
+
+
 class CallFinished(msgspec.Struct, frozen=True, tag="call_finished"):
     result: ToolResult
 
@@ -75,6 +84,7 @@ RunEvent = (
     | ReviewAsked
     | ReviewAnswered
     | CallProgress
+    | FileEdited
     | CallFinished
     | Display
     | PlanUpdated

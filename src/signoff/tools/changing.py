@@ -8,10 +8,12 @@ import msgspec
 from signoff.approvals.request import PatchSubject, Subject
 from signoff.domain.call import Artifacts
 from signoff.domain.errors import SignoffError
+from signoff.domain.event import FileEdited
 from signoff.domain.intent import Action, Aspect, FileDelete, FileRead, FileWrite, Intent
 from signoff.domain.review import FileChange
 from signoff.files.ground import Ground, shown
-from signoff.tools.edits import Edit, carry_out, change_shown, diff
+from signoff.tools.buffers import BufferedGround, carry_out_with, held
+from signoff.tools.edits import Edit, change_shown, diff, text
 from signoff.tools.tool import Attempt, Done, Place, Tool
 
 Arguments = TypeVar("Arguments", bound=msgspec.Struct)
@@ -84,10 +86,13 @@ class ChangingTool(Tool[Arguments], Protocol):
 
     async def run(self, arguments: Arguments, attempt: Attempt) -> Done:
         place, preview = attempt.place, self.previews(arguments)
-        with Ground(place.workspace) as ground:
+        touched = [each.path for each in self.touched(arguments, place) if isinstance(each, FileRead | FileWrite)]
+        with BufferedGround(place.workspace, await held(attempt.files, touched)) as ground:
             edits = self.edits(arguments, ground, place)
             if not preview:
-                carry_out(edits, ground)
+                await carry_out_with(attempt.files, edits, ground)
+        for edit in () if preview else edits:
+            attempt.show(_edited(edit, attempt.call_id))
         return _done(edits, place, preview)
 
 
@@ -101,6 +106,11 @@ def _done(edits: list[Edit], place: Place, preview: bool) -> Done:
         artifacts=Artifacts() if preview else Artifacts(files_changed=tuple(names.values())),
         display=differences,
     )
+
+
+def _edited(edit: Edit, call_id: str) -> FileEdited:
+    before, after = (None if data is None else text(data) for data in (edit.before, edit.after))
+    return FileEdited(call_id, edit.path, before, after)
 
 
 def _what(edit: Edit) -> What:

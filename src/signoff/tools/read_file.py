@@ -71,9 +71,21 @@ class ReadFile(Tool[ReadArguments]):
     async def run(self, arguments: ReadArguments, attempt: Attempt) -> Done:
         if arguments.offset < 1 or arguments.limit < 1:
             raise InvalidArguments("read_file: `offset` and `limit` are counted from 1")
-        with Ground(attempt.place.workspace) as ground:
-            found = _read(ground, spelled(arguments.path, attempt.place.workspace), arguments)
+        path = spelled(arguments.path, attempt.place.workspace)
+        newer = None if attempt.files is None else await attempt.files.read(path)
+        if newer is not None:
+            found = _of_text(arguments, newer)
+        else:
+            with Ground(attempt.place.workspace) as ground:
+                found = _read(ground, path, arguments)
         return Done(payload=msgspec.to_builtins(found), display=found.content or f"{found.path}: {found.media_type}")
+
+
+def _of_text(arguments: ReadArguments, text: str) -> Content:
+    data = text.encode("utf-8", "surrogateescape")
+    wanted = data.split(b"\n", arguments.offset - 1)
+    rest = wanted[-1] if len(wanted) == arguments.offset else b""
+    return _numbered(arguments, len(data), rest, "utf-8", end=True)
 
 
 def _read(ground: Ground, path: str, arguments: ReadArguments) -> Content:

@@ -32,6 +32,18 @@ class Start(Protocol):
     def __call__(self, request: Request, on_output: OnOutput | None = None) -> Awaitable[Outcome]: ...
 
 
+class FileAccess(Protocol):
+    """Somebody who may hold newer text than the disk: an editor with unsaved buffers. Asked only after the gate."""
+
+    async def read(self, path: str) -> str | None:
+        """The text of the file; None: it is not theirs to give."""
+        ...
+
+    async def write(self, path: str, text: str) -> bool:
+        """Take the new text and save it. False: it was not taken."""
+        ...
+
+
 class Attempt(msgspec.Struct, frozen=True):
     """One run of a tool, inside the sandbox or outside it."""
 
@@ -43,6 +55,7 @@ class Attempt(msgspec.Struct, frozen=True):
     progress: Callable[[str, str], object]  # stream and text, while it runs; from any thread
     show: Callable[[RunEvent], object]  # to the person, and to whoever else follows the run
     readable: Callable[[str], bool]  # would the policy let this call read that file as well?
+    files: FileAccess | None = None
 
 
 class Done(msgspec.Struct, frozen=True):
