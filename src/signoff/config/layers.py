@@ -26,6 +26,8 @@ OTHER_VARIABLES = frozenset(
     {"SIGNOFF_HOME", "SIGNOFF_EVENT_FD", "SIGNOFF_CHILD", "SIGNOFF_SANDBOX", "SIGNOFF_SANDBOX_NETWORK_DISABLED"}
 )
 """Variables with our prefix that are not settings: one says where the settings are, the others mark our children."""
+SHORT_VARIABLES: Mapping[str, str] = {"SIGNOFF_MODEL": "model.name"}
+"""Variables people expect under a shorter name than the key would give; the long name works too and wins."""
 
 
 class Layer(enum.StrEnum):
@@ -125,7 +127,9 @@ def _apply_project(environ: Environment, project: Path, values: dict[str, Settin
 
 
 def _from_environment(environ: Environment) -> Iterator[Setting]:
-    variables = {key.variable: key for key in KEYS.values()}
+    variables = {key.variable: key for key in KEYS.values()} | {
+        short: KEYS[name] for short, name in SHORT_VARIABLES.items()
+    }
     for variable, text in sorted(environ.items()):
         if not variable.startswith("SIGNOFF_") or variable in OTHER_VARIABLES or not text:
             continue

@@ -8,12 +8,17 @@ The message is for people: what happened, then what to do.
     ├─ ConfigError                   config.invalid               3
     │  ├─ ConfigUnreadable           config.unreadable            3
     │  ├─ ConfigUntrusted            config.untrusted             3
+    │  ├─ NoModel                    config.no_model              3
     │  └─ RulesInvalid               rules.invalid                3
     ├─ UpstreamError                 upstream.failed              4
     │  ├─ ModelError                 model.failed                 4
     │  │  ├─ ModelTimeout            model.timeout                4
     │  │  ├─ ModelUnauthorized       model.unauthorized           4
     │  │  ├─ ModelRateLimited        model.rate_limited           4
+    │  │  ├─ ModelUnreachable        model.unreachable            4
+    │  │  ├─ ModelCut                model.cut                    4
+    │  │  ├─ ModelRejected           model.rejected               4
+    │  │  ├─ ModelBadResponse        model.bad_response           4
     │  │  └─ ContextOverflow         model.context_overflow       4
     │  ├─ MemoryFailed               memory.failed                4
     │  │  ├─ MemoryTimeout           memory.timeout               4
@@ -99,12 +104,17 @@ class SignoffError(Exception):
 
 def exit_of(code: str) -> Exit:
     """The exit status that goes with an error's code; a code nobody knows is a mistake of ours."""
+    kind = kind_of(code)
+    return Exit.INTERNAL if kind is None else kind.exit
+
+
+def kind_of(code: str) -> "type[SignoffError] | None":
     kinds: list[type[SignoffError]] = [SignoffError]
     for kind in kinds:
         if kind.code == code:
-            return kind.exit
+            return kind
         kinds += kind.__subclasses__()
-    return Exit.INTERNAL
+    return None
 
 
 class UsageError(SignoffError):
@@ -123,6 +133,12 @@ class ConfigUnreadable(ConfigError):
 
 class ConfigUntrusted(ConfigError):
     code = "config.untrusted"
+
+
+class NoModel(ConfigError):
+    """Nobody said which model to ask, or there is no key for it."""
+
+    code = "config.no_model"
 
 
 class RulesInvalid(ConfigError):
@@ -148,6 +164,26 @@ class ModelUnauthorized(ModelError):
 
 class ModelRateLimited(ModelError):
     code = "model.rate_limited"
+
+
+class ModelUnreachable(ModelError):
+    code = "model.unreachable"
+
+
+class ModelCut(ModelError):
+    """The answer ended before it was whole."""
+
+    code = "model.cut"
+
+
+class ModelRejected(ModelError):
+    """The vendor does not take the request as it is: an unknown model, a parameter it does not have."""
+
+    code = "model.rejected"
+
+
+class ModelBadResponse(ModelError):
+    code = "model.bad_response"
 
 
 class ContextOverflow(ModelError):

@@ -1,0 +1,1 @@
+"""What does the model answer? One streaming Protocol, thin adapters, nothing imported before it is used."""
