@@ -9,7 +9,7 @@ LOCKS := requirements/run.txt requirements/dev.txt requirements/uv.txt
 ORACLE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/signoff-oracle
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench bench-memory oracle golden requirements lock clean
+.PHONY: help setup demo test check bench bench-memory oracle golden acp-schema requirements lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -52,6 +52,9 @@ bench-memory: setup ## Measure what memory finds: make bench-memory [DATA=FILE]
 
 golden: setup ## Write the golden files anew; read the diff before committing
 	@$(BIN)/python -m pytest -q -n 2 --update-golden
+
+acp-schema: setup ## Write the types of the Agent Client Protocol anew: make acp-schema [FROM=DIRECTORY]
+	@$(BIN)/python scripts/generate_acp.py $(FROM)
 
 requirements: setup ## Show which clauses are proved, open, or changed by a decision
 	@$(BIN)/python -m tests.clauses
