@@ -1,14 +1,15 @@
-"""Durable records a second: 32 callers who each wait for their record, against writing and syncing the same lines one by
+"""Durable records a second: 32 calls at once that each wait for their record, as in the gate, against writing and syncing the same lines one by
 one, which is what a log without a committer does."""
 
+import asyncio
 import os
 import pathlib
 import tempfile
-import threading
 
 from benchmarks.figure import Figure, at_least, medians
 from signoff.domain.intent import Action
 from signoff.domain.settings import Redact
+from signoff.ledger.durable import durable
 from signoff.ledger.log import Ledger
 from signoff.ledger.place import new_run_id
 from signoff.ledger.records import DecidedBy, Decision, Genesis, Outcome
@@ -45,15 +46,14 @@ def fresh(directory: str) -> Ledger:
 def together(directory: str) -> Ledger:
     ledger = fresh(directory)
 
-    def work() -> None:
+    async def caller() -> None:
         for _ in range(RECORDS // WAITERS):
-            ledger.write(RECORD)
+            await durable(ledger.submit(RECORD))
 
-    threads = [threading.Thread(target=work) for _ in range(WAITERS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    async def callers() -> None:
+        await asyncio.gather(*(caller() for _ in range(WAITERS)))
+
+    asyncio.run(callers())
     ledger.close()
     return ledger
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from signoff.approvals.masked import Masked
 from signoff.approvals.scripted import Scripted
 from signoff.domain.errors import LedgerUnwritable
 from signoff.domain.review import Abort, Approved, Denied, ToolApprovalRequestEvent
@@ -151,13 +152,13 @@ def test_a_person_is_asked_and_the_answer_reaches_the_child(tmp_path: pathlib.Pa
 
 @requirement("MEM-066")
 def test_a_person_sees_arguments_with_secrets_masked(tmp_path: pathlib.Path) -> None:
-    bench = Bench(tmp_path, {"answers": [Denied()]})
-    bench.arbiter._redact = Redactor(Redact.BASIC, reversible=False).value
+    person = Scripted([Denied()])
+    bench = Bench(tmp_path, {"reviewer": Masked(person, Redactor(Redact.BASIC, reversible=False))})
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     request = ToolRequest(1, 1, "t-1", "acme.post", "net", {"body": f"token={secret}"}, "because", True)
     bench.arbiter.hear(bench.child, Heard("stdout", [request]))
     bench.child.answer()
-    asked = bench.scene.person.asked[0].event
+    asked = person.asked[0].event
     assert isinstance(asked, ToolApprovalRequestEvent)
     assert (asked.tool, asked.action, asked.rationale) == ("acme.post", "net", "because")
     assert secret not in str(asked.args)

@@ -136,7 +136,6 @@ class _Supervision:
             self._terms,
             warn=self._output.warn,
             stop=watch.request,
-            redact=self._redactor.value,
             tracing=self._tracing,
         )
         with contextlib.ExitStack() as closing:

@@ -18,7 +18,10 @@ class _Module:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        return getattr(importlib.import_module(self._name), attribute)
+        """Reached once for each name; from then on it is an attribute here, as cheap as the module's own."""
+        found = getattr(importlib.import_module(self._name), attribute)
+        setattr(self, attribute, found)
+        return found
 
 
 class LatePattern:

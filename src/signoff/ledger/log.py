@@ -6,11 +6,12 @@ After one failed write or sync nothing is durable any more, ever: a sync that fa
 time although the data is gone. So every waiter, present and future, sees `LedgerUnwritable`, and nothing is allowed.
 """
 
+import contextlib
 import functools
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Self
 
 from signoff.domain.errors import LedgerUnwritable
@@ -23,6 +24,7 @@ from signoff.ledger.redact import Redactor
 LARGEST_BACKLOG = 64 * 1024 * 1024  # bytes that may wait for the disk before the ledger gives up
 MOST_UNSYNCED = 4_096  # records that ride along before a sync is made for their own sake
 LONGEST_CLOSE = 30.0  # seconds
+LINGER = 0.1  # seconds that records nobody waits for may gather before they are written
 
 
 class Disk:
@@ -55,7 +57,7 @@ class Ticket:
         self.error: LedgerUnwritable | None = None
         self.urgent = urgent
         self._ledger = ledger
-        self._callbacks: list[Callable[[Ticket], None]] = []
+        self._callbacks: list[Told] = []
         self._settled = False
         self._open = threading.Lock()
         self._open.acquire()
@@ -75,24 +77,29 @@ class Ticket:
         if self.error is not None:
             raise LedgerUnwritable(self.error.message, hint=self.error.hint)
 
-    def add_done_callback(self, callback: Callable[["Ticket"], None]) -> None:
+    def add_done_callback(self, callback: "Told") -> None:
         """Call back once it is known whether the record is durable: from the committer's thread, or now if it is known.
 
-        From asyncio: `ticket.add_done_callback(lambda done: loop.call_soon_threadsafe(settle, done.error))`.
+        A callback may give back what is to be called after all those told by the same sync, once: to wake a loop, say.
         """
-        with self._ledger._changed:
+        with self._ledger._turn:
             if not self._settled:
                 self._callbacks.append(callback)
                 return
-        callback(self)
+        if (afterwards := callback(self)) is not None:
+            afterwards()
 
-    def _tell(self) -> None:
+    def _tell(self) -> "Iterator[Afterwards | None]":
         self._open.release()
         for callback in self._callbacks:
             try:
-                callback(self)
+                yield callback(self)
             except Exception:  # noqa: S110  the caller may be gone (its loop closed); the others still must hear of it
                 pass
+
+
+Afterwards = Callable[[], None]
+Told = Callable[[Ticket], Afterwards | None]
 
 
 class Ledger:
@@ -114,7 +121,10 @@ class Ledger:
         self._clock = clock
         self._began = 0
         self._chain = Chain(run_id)
-        self._changed = threading.Condition(threading.Lock())
+        self._turn = threading.Lock()
+        self._bell = threading.Lock()  # held while there is nothing to do; letting go of it wakes the committer
+        self._bell.acquire()
+        self._dozing = True  # the committer looks by itself only when something happened a moment ago
         self._lines: list[bytes] = []
         self._backlog = 0
         self._waiting: list[Ticket] = []  # tickets of everything that is not durable yet
@@ -156,11 +166,12 @@ class Ledger:
         there is the ticket's to say. Records handed in together wake the committer once."""
         earlier = [self._prepare.bytes(each) for each in before]
         data = self._prepare.bytes(record)
-        with self._changed:
+        with self._turn:
             for each in earlier:
                 self._append(each, urgent=False)
             ticket = self._append(data, urgent=isinstance(record, Decision))
-            self._changed.notify()
+            if self._sync_wanted or self._dozing:
+                self._ring()
             return ticket
 
     def write(self, record: Record, timeout: float | None = None) -> None:
@@ -169,18 +180,18 @@ class Ledger:
 
     def close(self, exit_code: int = 0, reason: str = "") -> str:
         """Write the closing record, wait for the disk, and give the head: the hash that vouches for the whole run."""
-        with self._changed:
+        with self._turn:
             if not self._over:
                 last = Close(exit_code=exit_code, reason=reason, count=self._chain.seq, head=self._chain.head)
                 self._closing = self._append(self._prepare.bytes(last), urgent=True)
-                self._changed.notify()
                 self._over = True
+                self._ring()
         self._closing.wait(LONGEST_CLOSE)
         self._committer.join(LONGEST_CLOSE)
         return self._chain.head
 
     def _append(self, data: bytes, urgent: bool) -> Ticket:
-        """Number, chain and queue a record; the lock is held, and the caller notifies."""
+        """Number, chain and queue a record; the lock is held, and the caller rings."""
         ticket = Ticket(self, urgent)
         if self._backlog > LARGEST_BACKLOG and self.failure is None:
             self.failure = LedgerUnwritable("the disk is too slow for the ledger: too much is waiting to be written")
@@ -201,17 +212,23 @@ class Ledger:
 
     def _hurry(self, ticket: Ticket) -> None:
         """Somebody waits for a record that was not urgent."""
-        with self._changed:
+        with self._turn:
             if not ticket._settled:
                 ticket.urgent = self._sync_wanted = True
-                self._changed.notify()
+                self._ring()
+
+    def _ring(self) -> None:
+        """Wake the committer; the lock is held."""
+        if self._bell.locked():
+            self._bell.release()
 
     def _commit(self) -> None:
         """The committer's thread: write what has gathered; when somebody waits, sync once and tell all of them."""
         over = False
         while not over and self.failure is None:
-            with self._changed:
-                self._changed.wait_for(lambda: self._lines or self._sync_wanted or self._over or self.failure)
+            rung = self._bell.acquire(timeout=-1 if self._dozing else LINGER)
+            with self._turn:
+                self._dozing = not (rung or self._lines)
                 lines, self._lines, self._backlog = self._lines, [], 0
                 sync, self._sync_wanted = self._sync_wanted, False
                 over, covered = self._over, len(self._waiting)
@@ -241,9 +258,10 @@ class Ledger:
 
     def _settle(self, count: int | None, error: LedgerUnwritable | None) -> None:
         """Tell the first `count` tickets, or all of them, how it went."""
-        with self._changed:
+        with self._turn:
             known, self._waiting = self._waiting[:count], self._waiting[count:] if count is not None else []
             for ticket in known:
                 ticket.error, ticket._settled = error, True
-        for ticket in known:
-            ticket._tell()
+        for afterwards in {each for ticket in known for each in ticket._tell() if each is not None}:
+            with contextlib.suppress(RuntimeError):  # its loop closed
+                afterwards()

@@ -6,7 +6,6 @@ short secret can be guessed.
 """
 
 import builtins
-import functools
 import hashlib
 import hmac
 from typing import Any, Protocol, assert_never
@@ -20,7 +19,6 @@ from signoff.ledger.records import Close, Decision, Effects, Event, Genesis, Rec
 LARGEST_RECORD = 1024 * 1024  # bytes; a bigger one keeps the beginning of each string
 LONGEST_STRING = 2_000  # characters kept of a string in a record that is too big
 LONGEST_LIST = 200
-SHORT = 1_000  # characters of a text worth remembering
 LARGEST_KNOWN = 16 * 1024  # bytes of arguments worth remembering
 MOST_KNOWN = 128
 WITHHELD = "[withheld: redaction failed]"
@@ -37,7 +35,6 @@ class Redacts(Protocol):
 class Preparation:
     def __init__(self, redactor: Redacts, key: bytes) -> None:
         self._redactor = redactor
-        self._redact_short = functools.lru_cache(maxsize=256)(redactor.text)  # reasons and paths come again and again
         self._arguments_known: dict[str, Any] = {}  # redacted, by digest: a result repeats what its request said
         self._hmac = hmac.new(key, digestmod=hashlib.sha256)
         self.key_id = hashlib.sha256(b"signoff ledger key\0" + key).hexdigest()[:16]
@@ -127,7 +124,7 @@ class Preparation:
         if not text:
             return text
         try:
-            return well_formed(self._redact_short(text) if len(text) <= SHORT else self._redactor.text(text))
+            return well_formed(self._redactor.text(text))
         except Exception:  # whatever went wrong: the original must not be written, and the record must
             return WITHHELD
 

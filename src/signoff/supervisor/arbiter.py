@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 from signoff.approvals.case import Case
-from signoff.approvals.request import CallSubject, Subject
+from signoff.approvals.request import CallSubject
 from signoff.approvals.store import key_text
 from signoff.domain.call import Failure, ToolCall
 from signoff.domain.clearance import Clearance
@@ -100,7 +100,6 @@ class Arbiter:
         *,
         warn: Callable[[str], None],
         stop: Callable[[Stop], None],
-        redact: Callable[[Any], Any] = lambda value: value,
         tracing: Tracing | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -109,7 +108,6 @@ class Arbiter:
         self._terms = terms
         self._warn = warn
         self._stop = stop
-        self._redact = redact
         self._tracing = tracing or Tracing()
         self._clock = clock
         self._lock = threading.Lock()
@@ -205,15 +203,11 @@ class Arbiter:
             call=ToolCall(request.id, request.tool, "", args, terms.run_id, time.time_ns() // 1_000_000),
             intent=msgspec.structs.replace(intent, justification=request.rationale),
             turn_id=terms.run_id,
-            subject=self._subject(args, request.rationale),
+            subject=CallSubject(args, request.rationale),
             keys=(key_text({"tool": request.tool, "action": request.action, "args": request.args, "cwd": terms.cwd}),),
             source="child",
             enforced=request.requires_policy,
         )
-
-    def _subject(self, args: dict[str, Any], rationale: str | None) -> Subject:
-        """What a person is shown: everything the agent said about the call, secrets masked."""
-        return CallSubject(self._redact(args), self._redact(rationale))
 
     def _reviewed(self, channel: Channel, request: ToolRequest, result: Clearance | BaseException) -> None:
         if isinstance(result, Clearance):

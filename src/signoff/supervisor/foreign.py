@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from signoff.domain.errors import ConfigError
 from signoff.domain.intent import Action, Aspect, Escalation, FileDelete, FileRead, FileWrite, Host, Intent, Opaque
+from signoff.files.links import real
 from signoff.policy.shell import read_argv, read_script
 
 
@@ -184,7 +185,7 @@ class _Reader:
         if text == "~" or text.startswith("~/"):
             text = self._home + text[1:]
         try:
-            return use(os.path.realpath(os.path.join(self._cwd, text)))
+            return use(real(os.path.join(self._cwd, text)))
         except (OSError, ValueError):
             return Opaque(text[:200], "a path that no system call takes")
 

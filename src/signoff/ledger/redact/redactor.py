@@ -12,6 +12,7 @@ from signoff.ledger.redact.stream import Lines
 from signoff.ledger.redact.structure import Structure
 
 _SHORTEST = 6  # characters; nothing shorter is taken for a secret, and records are full of short strings
+_SHORT, _MOST_CLEAN = 1_000, 1_024  # texts remembered as clean: names, commands and paths come again and again
 _TAGGED = pattern(rf"{PREFIX}[a-z0-9]+_[0-9a-f]{{8}}")
 _VIEW = "latin-1"  # one character for each byte of UTF-8, so that every input has a text and every cut is a legal one
 
@@ -25,11 +26,20 @@ class Redactor:
         self.kinds: set[str] = set()  # everything found so far
         self._key = secrets.token_bytes(32) if reversible else None
         self._secrets: dict[str, str] = {}
+        self._clean: set[str] = set()
 
     def text(self, text: str) -> str:
         """The same text, its secrets masked."""
-        if self.level is Redact.OFF or len(text) < _SHORTEST:
+        if self.level is Redact.OFF or len(text) < _SHORTEST or text in self._clean:
             return text
+        masked = self._masked(text)
+        if masked == text and len(text) <= _SHORT:
+            if len(self._clean) >= _MOST_CLEAN:
+                self._clean.clear()
+            self._clean.add(text)
+        return masked
+
+    def _masked(self, text: str) -> str:
         view = text if text.isascii() else text.encode("utf-8", "surrogatepass").decode(_VIEW)
         lines = Lines(self.level, self._mask)
         masked = lines.feed(view) + lines.finish()
