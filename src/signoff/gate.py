@@ -10,19 +10,12 @@ from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
 import msgspec
 
-from signoff.approvals.case import Case, Rulebook, request_record, review_record
-from signoff.approvals.compose import (
-    RETRY_REASON,
-    compose,
-    identity,
-    not_saved_message,
-    refusal,
-    saved_message,
-)
+from signoff.approvals.asking import Asking
+from signoff.approvals.case import Case, Rulebook, request_record
+from signoff.approvals.compose import RETRY_REASON, refusal
 from signoff.approvals.hosts import host_case
-from signoff.approvals.request import CallSubject, PatchSubject, ReviewRequest
-from signoff.approvals.review import OVERLOADED, Reviewer, ask, unreached
-from signoff.approvals.store import ApprovalStore, key_text
+from signoff.approvals.review import Reviewer
+from signoff.approvals.store import key_text
 from signoff.domain.call import Failure, ToolCall, ToolResult
 from signoff.domain.clearance import Clearance
 from signoff.domain.errors import Interrupted, LedgerUnwritable, Refused, SignoffError
@@ -31,23 +24,12 @@ from signoff.domain.event import (
     CallJudged,
     CallProgress,
     CallStarted,
-    DeveloperMessage,
-    ReviewAnswered,
-    ReviewAsked,
     RunEvent,
     Warned,
 )
-from signoff.domain.intent import Escalation, FileRead, Intent
+from signoff.domain.intent import FileRead, Intent
 from signoff.domain.late import late
-from signoff.domain.requirement import Forbidden, NeedsApproval, Requirement, Skip
-from signoff.domain.review import (
-    ApplyPatchApprovalRequestEvent,
-    ApprovedExecpolicyAmendment,
-    ApprovedForSession,
-    ExecApprovalRequestEvent,
-    ReviewDecision,
-    TimedOut,
-)
+from signoff.domain.requirement import Forbidden, NeedsApproval, Skip
 from signoff.domain.settings import ApprovalPolicy
 from signoff.domain.verdict import Decision, Verdict
 from signoff.files.links import followed
@@ -107,7 +89,7 @@ class Gate:
     ) -> None:
         self._registry = registry
         self._rulebook = rulebook
-        self._reviewer = reviewer
+        self._asking = Asking(reviewer, rulebook, ledger, limit_s=limit_s, show=show)
         self._ledger = ledger
         self._sandboxes = sandboxes
         self._place = place
@@ -116,8 +98,6 @@ class Gate:
         self._show = show
         self._undo = undo
         self._files = files
-        self._store = ApprovalStore()
-        self._granted: tuple[str, ...] = ()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def call(self, call: ToolCall, *, turn_id: str = "", source: str = "agent") -> ToolResult:
@@ -152,15 +132,16 @@ class Gate:
         return await self._clear(_followed(case))
 
     async def _clear(self, case: Case) -> Clearance:
-        verdict, requirement = self._judged(case)
-        if isinstance(requirement, NeedsApproval):
-            reason, amendment = requirement.reason, requirement.proposed_execpolicy_amendment
-            decision, by = await self._review(case, verdict, reason, amendment)
-            failure = refusal(decision, by_person=by in (DecidedBy.PERSON, DecidedBy.SESSION))
-            return await self._recorded(
-                case, Clearance(verdict, requirement, decision, failure, outside=_escalated(case)), by
-            )
-        return await self._recorded(case, _unasked(case, verdict, requirement), DecidedBy.POLICY)
+        verdict, requirement = self._rulebook.judge(case.intent, self._asking.granted)
+        self._ledger.submit(request_record(case))
+        self._show(CallJudged(case.call.tool_call_id, verdict))
+        if not isinstance(requirement, NeedsApproval):
+            return await self._recorded(case, _unasked(case, verdict, requirement), DecidedBy.POLICY)
+        reason, amendment = requirement.reason, requirement.proposed_execpolicy_amendment
+        decision, by = await self._asking.review(case, verdict, reason, amendment)
+        failure = refusal(decision, by_person=by in (DecidedBy.PERSON, DecidedBy.SESSION))
+        clearance = Clearance(verdict, requirement, decision, failure, outside=case.escalated)
+        return await self._recorded(case, clearance, by)
 
     def may_connect(self, host: str, port: int) -> bool:
         """For the proxy's threads, while a call runs: may its command reach this host? Whatever goes wrong is a no."""
@@ -183,7 +164,7 @@ class Gate:
         behalf of a caller that does not wait for the answer.
         """
         case = _followed(case)
-        verdict, requirement = self._rulebook.judge(case.intent, self._granted)
+        verdict, requirement = self._rulebook.judge(case.intent, self._asking.granted)
         if not isinstance(requirement, NeedsApproval):
             clearance, by = _unasked(case, verdict, requirement), DecidedBy.POLICY
         elif case.enforced:
@@ -193,12 +174,6 @@ class Gate:
             clearance, by = Clearance(verdict, requirement, failure=failure), DecidedBy.UNATTENDED
         self._show(CallJudged(case.call.tool_call_id, verdict))
         return clearance, self._ledger.submit(self._decision(case, clearance, by), request_record(case))
-
-    def _judged(self, case: Case) -> tuple[Verdict, Requirement]:
-        verdict, requirement = self._rulebook.judge(case.intent, self._granted)
-        self._ledger.submit(request_record(case))
-        self._show(CallJudged(case.call.tool_call_id, verdict))
-        return verdict, requirement
 
     async def _perform(self, call: ToolCall, turn_id: str, source: str, journey: "_Journey") -> Done:
         tool = self._registry.find(call.name, call.version)
@@ -232,8 +207,8 @@ class Gate:
         """The sandbox stopped it. A yes given before covers this; otherwise the person is asked once more."""
         decision, by = first.decision, DecidedBy.SESSION
         if decision is None:
-            amendment = first.requirement.proposed_execpolicy_amendment
-            decision, by = await self._review(case, first.verdict, RETRY_REASON, amendment, retry=True)
+            amendment = self._rulebook.proposed(case.intent, first.verdict, self._asking.granted)
+            decision, by = await self._asking.review(case, first.verdict, RETRY_REASON, amendment, retry=True)
         failure = refusal(decision, by_person=by in (DecidedBy.PERSON, DecidedBy.SESSION))
         clearance = Clearance(first.verdict, first.requirement, decision, failure, outside=True)
         return await self._recorded(case, clearance, by, reason=RETRY_REASON)
@@ -249,7 +224,7 @@ class Gate:
         outside: bool,
     ) -> Done:
         journey.sandboxed = journey.confined and not outside
-        allowed = allowance(case.intent, clearance.verdict, outside, self._granted)
+        allowed = allowance(case.intent, clearance.verdict, outside, self._asking.granted)
         call_id, loop = case.call.tool_call_id, asyncio.get_running_loop()
         attempt = Attempt(
             call_id=call_id,
@@ -276,7 +251,7 @@ class Gate:
 
     def _may_read(self, case: Case, path: str) -> bool:
         intent = followed(Intent(case.intent.tool, case.intent.action, (FileRead(path),)))
-        return self._rulebook.judge(intent, self._granted)[0].decision is Decision.ALLOW
+        return self._rulebook.judge(intent, self._asking.granted)[0].decision is Decision.ALLOW
 
     async def _saved(self, case: Case, verdict: Verdict) -> Pending | None:
         """What the call may change, kept so that it can be put back; a call whose effects cannot be undone does not run."""
@@ -291,65 +266,6 @@ class Gate:
         except (SignoffError, OSError) as error:
             self._show(Warned(f"what the call changed could not be noted, so undoing it needs --force: {error}"))
             return ()
-
-    async def _review(
-        self,
-        case: Case,
-        verdict: Verdict,
-        reason: str | None,
-        amendment: tuple[str, ...] | None,
-        *,
-        retry: bool = False,
-    ) -> tuple[ReviewDecision, DecidedBy]:
-        """The person's answer, from the session's memory or from asking now."""
-        # to let a patch out of the sandbox is more than what was said about its files
-        keys = () if retry and isinstance(case.subject, PatchSubject) else case.keys
-        if self._store.covers(keys):
-            return ApprovedForSession(), DecidedBy.SESSION
-        request = compose(
-            case.call,
-            case.turn_id,
-            case.intent,
-            verdict,
-            subject=case.subject or CallSubject(case.call.args),
-            keys=keys,
-            reason=reason,
-            amendment=amendment,
-            may_save=self._rulebook.may_save,
-            covers_retry=case.covers_retry and not retry,
-            outside=retry or _escalated(case),
-        )
-        decision = await self._store.with_cached_approval(
-            keys, lambda: self._ask(case, request), about=identity(request.event)
-        )
-        if isinstance(decision, TimedOut):
-            return decision, DecidedBy.TIMEOUT
-        if decision == OVERLOADED:
-            return decision, DecidedBy.OVERLOAD
-        somebody = self._reviewer.is_person and not unreached(decision)
-        return decision, DecidedBy.PERSON if somebody else DecidedBy.UNATTENDED
-
-    async def _ask(self, case: Case, request: ReviewRequest) -> ReviewDecision:
-        started = time.monotonic_ns()
-        self._show(ReviewAsked(request.event))
-        decision = await ask(self._reviewer, request, self._limit_s)
-        self._show(ReviewAnswered(case.call.tool_call_id, decision))
-        self._ledger.submit(review_record(case, request, decision, self._reviewer.name, time.monotonic_ns() - started))
-        event = request.event
-        if isinstance(decision, ApprovedExecpolicyAmendment) and isinstance(event, ExecApprovalRequestEvent):
-            await self._save(decision)
-        if isinstance(decision, ApprovedForSession) and isinstance(event, ApplyPatchApprovalRequestEvent):
-            self._granted += (event.grant_root,) if event.grant_root else ()
-        return decision
-
-    async def _save(self, amendment: ApprovedExecpolicyAmendment) -> None:
-        """Keep the rule first; if that fails, say so and go on: this one call was approved all the same."""
-        try:
-            await asyncio.to_thread(self._rulebook.save, amendment)
-        except (SignoffError, OSError) as error:
-            self._show(Warned(not_saved_message(error)))
-        else:
-            self._show(DeveloperMessage(saved_message(amendment.proposed_execpolicy_amendment)))
 
     async def _recorded(self, case: Case, clearance: Clearance, by: DecidedBy, *, reason: str = "") -> Clearance:
         """The clearance, once its decision is on disk; a refusal if it cannot be."""
@@ -370,11 +286,8 @@ class Gate:
 
 def _followed(case: Case) -> Case:
     """What is judged and shown is what would really be touched."""
-    return msgspec.structs.replace(case, intent=followed(case.intent))
-
-
-def _escalated(case: Case) -> bool:
-    return case.intent.escalation is Escalation.REQUIRE_ESCALATED
+    intent = followed(case.intent)
+    return case if intent is case.intent else msgspec.structs.replace(case, intent=intent)
 
 
 def _unasked(case: Case, verdict: Verdict, requirement: Skip | Forbidden) -> Clearance:
@@ -382,7 +295,7 @@ def _unasked(case: Case, verdict: Verdict, requirement: Skip | Forbidden) -> Cle
         case Forbidden(reason=reason):
             return Clearance(verdict, requirement, failure=Failure(Refused.code, reason))
         case Skip(bypass_sandbox=bypass):
-            return Clearance(verdict, requirement, outside=bypass or _escalated(case))
+            return Clearance(verdict, requirement, outside=bypass or case.escalated)
         case _:
             assert_never(requirement)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from signoff.config import trust
-from signoff.config.rules import Places, RuleBook
+from signoff.config.rules import SEEN_WITHIN_S, Places, RuleBook
 from signoff.domain.errors import ConfigUnreadable, RulesInvalid, UsageError
 from signoff.domain.review import ApprovedExecpolicyAmendment, Scope
 from signoff.domain.verdict import Decision, Layer
@@ -16,6 +16,7 @@ from signoff.policy.ruleset import Rules
 from tests.clauses import requirement
 
 STAMPS = itertools.count(time.time_ns(), 1_000_000_000)
+SECONDS = itertools.count(1).__next__  # a clock that never stands still
 
 
 @pytest.fixture
@@ -146,7 +147,7 @@ def test_a_change_is_seen_and_a_bad_one_leaves_the_last_good_rules_in_force(plac
     path = home / ".config/signoff/rules/mine.rules"
     write(path, rule("one"))
     said: list[str] = []
-    book = RuleBook(places, warn=said.append)
+    book = RuleBook(places, warn=said.append, clock=SECONDS)
     first = book.current()
     assert book.current() is first  # nothing changed, so nothing was read
     write(path, rule("two"))
@@ -161,9 +162,20 @@ def test_a_change_is_seen_and_a_bad_one_leaves_the_last_good_rules_in_force(plac
     assert heads(book.current()) == ["new"]
 
 
+def test_the_files_are_looked_at_again_after_a_moment_not_for_every_call(places: Places, home: Path) -> None:
+    now = 5.0
+    book = RuleBook(places, clock=lambda: now)
+    assert heads(book.current()) == []
+    write(home / ".config/signoff/rules/mine.rules", rule("one"))
+    assert heads(book.current()) == []
+    now += SEEN_WITHIN_S
+    assert heads(book.current()) == ["one"]
+    assert SEEN_WITHIN_S <= 0.01
+
+
 @requirement("APR-005", "APR-054")
 def test_what_is_approved_is_in_force_at_once_and_after_a_restart(places: Places, home: Path) -> None:
-    book = RuleBook(places)
+    book = RuleBook(places, clock=SECONDS)
     before = book.current()
     amendments = [
         approved("a", "b"),
@@ -182,14 +194,14 @@ def test_what_is_approved_is_in_force_at_once_and_after_a_restart(places: Places
 
 
 def test_an_amendment_taken_out_by_hand_is_gone(places: Places, home: Path) -> None:
-    book = RuleBook(places)
+    book = RuleBook(places, clock=SECONDS)
     book.amend(approved("a"))
     write(home / ".config/signoff/rules/default.rules", "")
     assert heads(book.current()) == []
 
 
 def test_a_file_that_is_no_text_is_not_amended(places: Places, home: Path) -> None:
-    book = RuleBook(places)
+    book = RuleBook(places, clock=SECONDS)
     path = home / ".config/signoff/rules/default.rules"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"# \xff\n")
@@ -200,7 +212,7 @@ def test_a_file_that_is_no_text_is_not_amended(places: Places, home: Path) -> No
 
 
 def test_a_grant_is_renewed_not_repeated_and_ends(places: Places) -> None:
-    book = RuleBook(places)
+    book = RuleBook(places, clock=SECONDS)
     for name, duration in (("a", 1), ("b", 60_000), ("b", 120_000), ("b", 30_000)):
         book.amend(approved(name, scope=Scope.PROJECT, expires_in_ms=duration))
     kept = [one for one in load(places)[0].prefixes if one.pattern == (("b",),)]

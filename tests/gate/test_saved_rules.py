@@ -1,5 +1,6 @@
 """What a person saves, with real rule files: in force at once, written as promised, and never in the way of the one call."""
 
+import itertools
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +37,11 @@ class Saving:
     def scene(self, *answers: ReviewDecision) -> Scene:
         warnings: list[str] = []
         context = Context(workspace=WORKSPACE, home=HOME, approval=ApprovalPolicy.UNTRUSTED)
-        rules = SessionRules(RuleBook(self.places, warn=warnings.append), context, clock=lambda: self.now)
+        rules = SessionRules(
+            RuleBook(self.places, warn=warnings.append, clock=itertools.count(1).__next__),
+            context,
+            clock=lambda: self.now,
+        )
         return Scene(self.directory / "runs", approval=ApprovalPolicy.UNTRUSTED, answers=answers, rulebook=rules)
 
 

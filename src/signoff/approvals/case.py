@@ -6,7 +6,7 @@ import msgspec
 
 from signoff.approvals.request import ReviewRequest, Subject
 from signoff.domain.call import ToolCall
-from signoff.domain.intent import Intent
+from signoff.domain.intent import Escalation, Intent
 from signoff.domain.requirement import Requirement
 from signoff.domain.review import ApprovedExecpolicyAmendment, Denied, ReviewDecision
 from signoff.domain.verdict import Verdict
@@ -25,12 +25,20 @@ class Case(msgspec.Struct, frozen=True):
     source: str = "agent"
     enforced: bool = True  # false: whoever asks does not wait for the answer
 
+    @property
+    def escalated(self) -> bool:
+        return self.intent.escalation is Escalation.REQUIRE_ESCALATED
+
 
 class Rulebook(Protocol):
     """The rules in force, and where new ones are kept."""
 
     def judge(self, intent: Intent, granted: tuple[str, ...]) -> tuple[Verdict, Requirement]:
         """`granted` are roots that a person opened for writing in this session."""
+        ...
+
+    def proposed(self, intent: Intent, verdict: Verdict, granted: tuple[str, ...]) -> tuple[str, ...] | None:
+        """A prefix that could be remembered for a call that needed no question so far."""
         ...
 
     def may_save(self, prefix: tuple[str, ...]) -> bool: ...

@@ -17,6 +17,7 @@ from signoff.ledger.redact import Redactor
 from signoff.policy.decide import decide
 from signoff.policy.execpolicy.amend import opens_everything
 from signoff.policy.execpolicy.rule import PrefixRule
+from signoff.policy.propose import proposed_amendment
 from signoff.policy.requirement import requirement
 from signoff.policy.ruleset import Rules
 
@@ -48,14 +49,22 @@ class SessionRules:
     def judge(self, intent: Intent, granted: tuple[str, ...] = ()) -> tuple[Verdict, Requirement]:
         if self._audit is Audit.OFF:
             return Verdict(Decision.ALLOW, (Judgement(None, Decision.ALLOW, (_OFF,)),)), Skip()
+        rules, context = self._in_force(granted)
+        verdict = decide(intent, rules, context)
+        # what could be remembered matters only to somebody who is asked
+        return verdict, requirement(intent, verdict, context, rules if verdict.decision is Decision.ASK else None)
+
+    def proposed(self, intent: Intent, verdict: Verdict, granted: tuple[str, ...] = ()) -> tuple[str, ...] | None:
+        rules, context = self._in_force(granted)
+        return proposed_amendment(intent, verdict, context, rules)
+
+    def _in_force(self, granted: tuple[str, ...]) -> tuple[Rules, Context]:
         rules = self._files.current()
         if self._added:
             rules = rules.extended(self._added)
         now_ms = int(self._clock() * 1_000)
         roots = self._context.writable_roots + granted
-        context = msgspec.structs.replace(self._context, now_ms=now_ms, writable_roots=roots)
-        verdict = decide(intent, rules, context)
-        return verdict, requirement(intent, verdict, context, rules)
+        return rules, msgspec.structs.replace(self._context, now_ms=now_ms, writable_roots=roots)
 
     def may_save(self, prefix: tuple[str, ...]) -> bool:
         """A prefix that would open everything its program can run, or that holds a secret, is never kept."""

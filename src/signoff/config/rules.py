@@ -27,6 +27,7 @@ from signoff.policy.rules.written import PolicyFile, parse_policy, read_policy
 from signoff.policy.ruleset import Rules, narrowing, narrowing_policy
 
 POLICY, GRANTS = "policy.toml", "grants.toml"
+SEEN_WITHIN_S = 0.01  # a change of a file is seen after this long at the latest
 
 
 class Places(msgspec.Struct, frozen=True):
@@ -67,16 +68,28 @@ class Places(msgspec.Struct, frozen=True):
 class RuleBook:
     """The rules of one project while a program runs."""
 
-    def __init__(self, places: Places, *, warn: Callable[[str], None] = lambda said: None) -> None:
+    def __init__(
+        self,
+        places: Places,
+        *,
+        warn: Callable[[str], None] = lambda said: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Raises RulesInvalid or ConfigUnreadable: there are no last good rules yet. `warn` hears of later trouble."""
         self._places = places
         self._warn = warn
+        self._clock = clock
+        self._look_at = 0.0
         self._watch = _Watch(places)
         self._seen = self._watch.signature()
         self._rules = self._load()
 
     def current(self) -> Rules:
         """The rules as the files have them now; while one cannot be read, the last good ones."""
+        now = self._clock()
+        if now < self._look_at:
+            return self._rules
+        self._look_at = now + SEEN_WITHIN_S
         seen = self._watch.signature()
         if seen != self._seen:
             self._seen = seen

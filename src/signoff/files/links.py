@@ -1,6 +1,7 @@
 """Follow links before judging: what counts is the file that would be touched, not the name it is called by."""
 
 import os
+import sys
 
 import msgspec
 
@@ -25,6 +26,8 @@ def followed(intent: Intent) -> Intent:
 
 def real(path: str) -> str:
     """As os.path.realpath, by asking the kernel once instead of once for every directory on the way."""
+    if sys.platform != "linux":
+        return os.path.realpath(path)
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:  # not there, or not for us: the part that is there still counts
