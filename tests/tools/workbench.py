@@ -45,13 +45,13 @@ class Workbench:
         self.events: list[RunEvent] = []
         self.ledger = open_ledger(directory / "runs")
         self.place = Place(str(self.workspace), str(self.home))
-        registry = Registry()
+        self.registry = Registry()
         for tool in (UndoCall(undo), *tools):
-            registry.add(tool)
+            self.registry.add(tool)
         context = Context(workspace=str(self.workspace), home=str(self.home), approval=approval, sandbox=sandbox)
         self.sandboxes = FakeSandboxes()
         self.gate = Gate(
-            registry=registry,
+            registry=self.registry,
             rulebook=SessionRules(MemoryFiles(), context),
             reviewer=self.person,
             ledger=self.ledger,

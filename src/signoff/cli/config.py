@@ -17,8 +17,10 @@ from signoff.cli.output import Output, Style, json_option
 from signoff.config import document, locations, schema, trust
 from signoff.config.layers import FILE, Layer, Setting, known_key, settings_in
 from signoff.config.project import find_project
+from signoff.config.tool_servers import spoken, take
 from signoff.domain.errors import NotFound, UsageError
 from signoff.domain.settings import SECRETS
+from signoff.domain.tool_server import ToolServer
 from signoff.domain.visible import visible
 
 HIDDEN = "(secret, not shown)"
@@ -175,7 +177,7 @@ def path(output: Output, as_json: bool) -> None:
 @click.option("--remove", is_flag=True, help="Stop trusting the project.")
 @click.pass_obj
 def trust_project(output: Output, directory: Path, remove: bool) -> None:
-    """Let a project's .signoff folder count, as it stands now; a later change needs another look.
+    """Let a project's .signoff folder and .mcp.json count, as they stand now; a later change needs another look.
 
     \b
     Examples:
@@ -190,13 +192,27 @@ def trust_project(output: Output, directory: Path, remove: bool) -> None:
     files = trust.contents(root)
     if not files:
         folder = root / locations.PROJECT_FOLDER
-        raise NotFound(f"there is nothing to trust: {folder} has no configuration and no rules")
+        raise NotFound(
+            f"there is nothing to trust: {folder} has no configuration and no rules, and there is no .mcp.json"
+        )
     if trust.CONFIG in files:
         written = document.parse(root / locations.PROJECT_FOLDER / FILE, files[trust.CONFIG])
         for setting in settings_in(written, Layer.PROJECT):
             output.say(visible(f"  {setting.key} = {_written(setting)}"))
+    if trust.TOOL_SERVERS in files:
+        _show_servers(output, root / trust.TOOL_SERVERS, files[trust.TOOL_SERVERS])
     trust.trust(os.environ, root, files)
     output.say(f"{root} is trusted with: {', '.join(sorted(files))}")
+
+
+def _show_servers(output: Output, path: Path, content: bytes) -> None:
+    servers: dict[str, ToolServer] = {}
+    warnings: list[str] = []
+    take(path, content, None, servers, warnings)
+    for server in servers.values():
+        output.say(visible(f"  tool server {server.name}: {spoken(server)}"))
+    for warning in warnings:
+        output.warn(warning)
 
 
 @config.command("schema")

@@ -12,15 +12,17 @@ from signoff.cli import wiring
 from signoff.cli.app import Group
 from signoff.cli.judging import approval_option, sandbox_option
 from signoff.cli.output import Output, json_option
-from signoff.cli.wiring_gate import opened
+from signoff.cli.wiring_gate import Run, opened
+from signoff.cli.wiring_servers import tool_servers
 from signoff.domain.call import ToolResult
 from signoff.domain.errors import Exit, UsageError, exit_of
 from signoff.domain.event import CallProgress, Display, RunEvent, Warned
 from signoff.domain.visible import visible
 from signoff.sandbox.jobs import Jobs, OnEnd, OnOutput, Running
 from signoff.sandbox.outcome import Request
-from signoff.tools.describe import describe
+from signoff.tools.describe import Description, describe
 from signoff.tools.jobs import job_tools
+from signoff.tools.mcp_tool import PREFIX
 from signoff.tools.registry import Registry
 from signoff.tools.undo import UndoCall
 from signoff.undo.snapshot import Undo
@@ -39,23 +41,23 @@ def tools() -> None:
 
 
 @tools.command("list")
+@click.option("--servers", is_flag=True, help="Also start the tool servers (MCP) that are configured, and ask them.")
 @json_option
 @click.pass_obj
-def list_(output: Output, as_json: bool) -> None:
+def list_(output: Output, servers: bool, as_json: bool) -> None:
     """Every tool: name, version, what it does; with --json also schemas, permissions and side effects.
 
     \b
     Examples:
       signoff tools list
-      signoff tools list --json
+      signoff tools list --servers --json
     """
-    registry = _registry()
-    found = [describe(registry.find(name)) for name in registry.names()]
+    found = _described(output, servers)
     if as_json:
         output.json({"tools": found})
         return
     for one in found:
-        output.text(f"{one.name:18} {one.version}  {one.description}")
+        output.text(f"{one.name:18} {one.version}  {visible(' '.join(one.description.split()))}")
 
 
 @tools.command()
@@ -68,7 +70,8 @@ def schema(output: Output, name: str) -> None:
     Examples:
       signoff tools schema run_terminal_cmd
     """
-    output.json(describe(_registry().find(name)))
+    found = {one.name: one for one in _described(output, True)} if name.startswith(PREFIX) else {}
+    output.json(found.get(name) or describe(_registry().find(name)))
 
 
 @tools.command()
@@ -93,10 +96,26 @@ def call(output: Output, name: str, text: str, approval: str | None, sandbox: st
     chosen = {**output.flags, **{key: value for key, value in flags.items() if value}}
     loaded = wiring.configuration(msgspec.structs.replace(output, flags=chosen))
     with opened(output, loaded, ("signoff", "tools", "call", name), show=lambda event: _show(output, event)) as run:
-        result = asyncio.run(run.gate.call(run.call(name, args), source="shell"))
+        result = asyncio.run(_call(run, name, args))
         run.status = Exit.OK if result.error is None else exit_of(result.error.code)
     _print(output, result, as_json)
     return run.status
+
+
+async def _call(run: Run, name: str, args: dict[str, Any]) -> ToolResult:
+    async with run.tool_servers() if name.startswith(PREFIX) else contextlib.nullcontext():
+        return await run.gate.call(run.call(name, args), source="shell")
+
+
+def _described(output: Output, servers: bool) -> list[Description]:
+    registry = _registry()
+
+    async def asked() -> list[Description]:
+        loaded = wiring.configuration(output)
+        async with tool_servers(loaded, registry, str(Path.cwd().resolve()), output.warn):
+            return [describe(registry.find(name)) for name in registry.names()]
+
+    return asyncio.run(asked()) if servers else [describe(registry.find(name)) for name in registry.names()]
 
 
 def _print(output: Output, result: ToolResult, as_json: bool) -> None:

@@ -18,6 +18,7 @@ from signoff.approvals.rulebook import SessionRules
 from signoff.approvals.unattended import Unattended
 from signoff.cli import wiring
 from signoff.cli.output import Output
+from signoff.cli.wiring_servers import tool_servers
 from signoff.config import locations
 from signoff.config.judging import judging_context
 from signoff.config.layers import Configuration
@@ -42,13 +43,18 @@ from signoff.undo.snapshot import Undo
 
 if TYPE_CHECKING:
     from signoff.sandbox.proxy import Connection
+    from signoff.tools.mcp_servers import McpServers
 
 
 class Run:
     """One stretch of work with one ledger. What stands in `status` at the end is recorded as its exit status."""
 
-    def __init__(self, gate: Gate, ledger: Ledger, file: Path) -> None:
+    def __init__(
+        self, gate: Gate, ledger: Ledger, file: Path, registry: Registry, servers: "Callable[..., McpServers]"
+    ) -> None:
         self.gate = gate
+        self.registry = registry
+        self.tool_servers = servers  # async with run.tool_servers(extra): their tools are in the registry
         self.ledger = ledger
         self.file = file
         self.run_id = ledger.run_id
@@ -109,7 +115,8 @@ def opened(
                 files=files,
             )
             doors.append(gate)
-            run = Run(gate, ledger, locations.runs(os.environ) / f"{ledger.run_id}.jsonl")
+            servers = functools.partial(tool_servers, loaded, registry, str(workspace), output.warn)
+            run = Run(gate, ledger, locations.runs(os.environ) / f"{ledger.run_id}.jsonl", registry, servers)
             yield run
     finally:
         ledger.close(run.status if run else Exit.INTERNAL)

@@ -70,6 +70,11 @@ def trust_store(environ: Environment) -> Path:
     return state(environ) / "trust.json"
 
 
+def known_tools(environ: Environment) -> Path:
+    """How the tools of tool servers looked when they were last let through."""
+    return state(environ) / "known-tools.json"
+
+
 def diagnostics(environ: Environment) -> Path:
     return state(environ) / "diagnostics"
 

@@ -1,4 +1,4 @@
-"""Which projects a person trusts, by path and by what their `.signoff` folder says.
+"""Which projects a person trusts, by path and by what their `.signoff` folder and their `.mcp.json` say.
 
 A change of any file that counts ends the trust until the person has looked again. Whoever acts on a project's files uses
 the same bytes the digest was taken of (`contents`), so that nothing can change between the look and the use.
@@ -22,6 +22,7 @@ else:
     hashlib = late("hashlib")
 
 CONFIG, POLICY, RULES = "config.toml", "policy.toml", "rules"
+TOOL_SERVERS = ".mcp.json"  # beside the folder, where other programs look for it
 _MOST_RULE_FILES = 1_000
 
 Contents = Mapping[str, bytes]
@@ -32,10 +33,12 @@ class _Store(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def contents(root: Path) -> dict[str, bytes]:
-    """Every file of the project that counts, by its name inside `.signoff`."""
+    """Every file of the project that counts, by its name inside `.signoff`; and `.mcp.json`."""
     folder = root / PROJECT_FOLDER
     names = [CONFIG, POLICY, *_rule_files(folder)]
     found = {name: read_bytes(folder / name) for name in names}
+    servers = root / TOOL_SERVERS
+    found[TOOL_SERVERS] = None if servers.is_dir() else read_bytes(servers)  # a directory keeps the place in sandboxes
     return {name: content for name, content in found.items() if content is not None}
 
 

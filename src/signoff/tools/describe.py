@@ -18,20 +18,13 @@ class Description(msgspec.Struct, frozen=True):
 
 
 def describe(tool: Tool[Any]) -> Description:
+    arguments, returns = tool.schemas()
     return Description(
         name=tool.name,
         version=tool.version,
         description=tool.description,
-        args_schema=_schema(tool.arguments),
-        return_schema=_schema(tool.returns),
+        args_schema=arguments,
+        return_schema=returns,
         required_permissions=tuple(permission.value for permission in tool.permissions),
         side_effects=tool.side_effects,
     )
-
-
-def _schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """With the outermost type in place: not every model follows a reference at the top."""
-    schema = msgspec.json.schema(kind)
-    definitions = schema["$defs"]
-    top = definitions.pop(schema["$ref"].removeprefix("#/$defs/"))
-    return {**top, "$defs": definitions} if definitions else dict(top)

@@ -47,6 +47,10 @@ class Registry:
         """A tool that is made at run time."""
         self._loaded[tool.name] = tool
 
+    def remove(self, name: str) -> None:
+        """Forget a tool that was added."""
+        self._loaded.pop(name, None)
+
     def later(self, name: str, make: Callable[[], Tool[Any]]) -> None:
         """A tool that is made when it is first called."""
         self._makers[name] = make

@@ -78,9 +78,9 @@ class AnyResult(msgspec.Struct, frozen=True):
 class Tool(Protocol[Arguments]):
     """Subclass it; what has a default here is right for a tool that starts no process."""
 
-    name: ClassVar[str]
-    version: ClassVar[str]
-    description: ClassVar[str]
+    name: str
+    version: str
+    description: str
     permissions: ClassVar[tuple[Permission, ...]] = ()
     side_effects: ClassVar[tuple[str, ...]] = ()
     arguments: type[Arguments]  # a frozen struct that forbids unknown fields
@@ -92,6 +92,14 @@ class Tool(Protocol[Arguments]):
         ...
 
     async def run(self, arguments: Arguments, attempt: Attempt) -> Done: ...
+
+    def read(self, args: dict[str, Any]) -> Arguments:
+        """The arguments, strictly: nothing missing, nothing more, nothing of another type."""
+        return msgspec.convert(args, self.arguments)
+
+    def schemas(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """JSON Schemas of the arguments and of the payload."""
+        return schema_of(self.arguments), schema_of(self.returns)
 
     def approval_keys(self, arguments: Arguments, place: Place) -> tuple[Any, ...]:
         """What a yes for the session covers; empty: every call is asked anew."""
@@ -107,9 +115,16 @@ class Tool(Protocol[Arguments]):
 
 
 def decode(tool: Tool[Any], call: ToolCall) -> msgspec.Struct:
-    """The arguments of a call, strictly: nothing missing, nothing more, nothing of another type."""
     try:
-        arguments: msgspec.Struct = msgspec.convert(call.args, tool.arguments)
+        arguments: msgspec.Struct = tool.read(call.args)
     except msgspec.ValidationError as error:
         raise InvalidArguments(f"{call.name}: {error}") from error
     return arguments
+
+
+def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """With the outermost type in place: not every model follows a reference at the top."""
+    schema = msgspec.json.schema(kind)
+    definitions = schema["$defs"]
+    top = definitions.pop(schema["$ref"].removeprefix("#/$defs/"))
+    return {**top, "$defs": definitions} if definitions else dict(top)
