@@ -15,7 +15,6 @@ from signoff.sandbox.environment import Setting, command_environment
 
 if TYPE_CHECKING:
     import anyio
-    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp import types as mcp_types
     from mcp.shared import message as mcp_message
 else:
@@ -67,7 +66,7 @@ async def piped(
         await asyncio.to_thread(program.close)
 
 
-async def _listen(said: asyncio.StreamReader, heard: "MemoryObjectSendStream[Any]") -> None:
+async def _listen(said: asyncio.StreamReader, heard: Any) -> None:
     """One message a line. The end of the program, or a line beyond all measure, ends the conversation."""
     async with heard:
         with contextlib.suppress(ValueError, anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -83,7 +82,7 @@ def _message(line: bytes) -> Any:
         return error
 
 
-async def _speak(asked: "MemoryObjectReceiveStream[Any]", told: asyncio.StreamWriter) -> None:
+async def _speak(asked: Any, told: asyncio.StreamWriter) -> None:
     with contextlib.suppress(OSError):
         async for message in asked:
             told.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
