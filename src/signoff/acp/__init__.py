@@ -1,0 +1,1 @@
+"""Editors and other clients, over the Agent Client Protocol."""
