@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from signoff.acp.failures import ConnectionLost, RequestFailed, RequestTimedOut, method_not_found
+from signoff.acp.failures import ConnectionLost, RequestFailed, RequestTimedOut, invalid_params, method_not_found
 from signoff.domain.errors import ParseError, PeerError, SignoffError
 from signoff.wire import acp, acp_schema, jsonrpc
 from signoff.wire.jsonrpc import RequestId
@@ -150,7 +150,7 @@ class Peer:
         try:
             return acp.read(row[0], params if params != _NULL else _EMPTY)
         except ParseError as error:
-            raise RequestFailed(jsonrpc.INVALID_PARAMS, f"Invalid params: {error.message}") from error
+            raise invalid_params(f"Invalid params: {error.message}") from error
 
     def _start(self, call: Call, work: Coroutine[Any, Any, None]) -> None:
         key: object = call.id if call.id is not None else call
