@@ -5,6 +5,7 @@ that must come next. Only where that fails is a line taken apart, to say what ha
 """
 
 import enum
+import functools
 import hashlib
 import itertools
 from collections.abc import Iterator, Mapping
@@ -16,9 +17,10 @@ from signoff.domain import errors
 from signoff.ledger.prepare import LARGEST_RECORD
 from signoff.ledger.records import NO_HASH
 
-CHUNK = 64 * 1024  # small enough that its lines are still in the processor's cache when they are hashed
 LARGEST_LINE = LARGEST_RECORD + 1024
+LINES = 64  # looked at together
 BODY = 75  # where the hashed part goes on after {"hash":"…64…",
+WHAT = 48  # from the comma before "ts" to what happened
 
 
 class Flaw(enum.StrEnum):
@@ -83,7 +85,7 @@ _decode_last = msgspec.json.Decoder(_LastLine).decode
 
 
 def verify(source: BinaryIO, heads: Mapping[int, str] | None = None, run_id: str = "") -> Report:
-    """Check a ledger. `heads`: hashes known from elsewhere, by the number of records they stand for; `run_id`: whose it is."""
+    """Check a ledger, read from a buffered source. `heads`: hashes known from elsewhere, by the number of records they stand for; `run_id`: whose it is."""
     walk = _Walk(heads or {}, run_id)
     finding = walk.through(_pieces(source))
     if finding is None or finding.flaw is Flaw.TORN:
@@ -97,12 +99,12 @@ def verify(source: BinaryIO, heads: Mapping[int, str] | None = None, run_id: str
 
 def _pieces(source: BinaryIO) -> Iterator[tuple[list[bytes], bytes]]:
     """Whole lines, some at a time; at last what has no end of line, or is too long to be a record."""
-    rest = b""
-    while len(rest) <= LARGEST_LINE and (chunk := source.read(CHUNK)):
-        lines = (rest + chunk).split(b"\n")
-        rest = lines.pop()
-        yield lines, b""
-    yield [], rest
+    readline = functools.partial(source.readline, LARGEST_LINE + 1)
+    while lines := list(itertools.islice(iter(readline, b""), LINES)):
+        rest = b"" if lines[-1].endswith(b"\n") else lines.pop()
+        yield lines, rest
+        if rest:
+            return
 
 
 class _Walk:
@@ -130,15 +132,16 @@ class _Walk:
 
     def _advance(self, lines: list[bytes]) -> int:
         """Go on as far as everything is as it should be; give the number of lines passed. The one loop that must be fast."""
-        seq, head, run_id, heads = self.seq, self.head, self.run_id, self._heads
+        seq, head, run_id, heads, sha256 = self.seq, self.head, self.run_id, self._heads, hashlib.sha256
         for line in lines:
-            digest = hashlib.sha256(b"{" + line[BODY:]).hexdigest()
-            start = f'{{"hash":"{digest}","prev":"{head}","run_id":"{run_id}","seq":{seq},"since_ns":'
-            if not line.startswith(start.encode()) or self.closed or (heads and heads.get(seq + 1, digest) != digest):
+            digest = sha256(b"{" + line[BODY:-1]).hexdigest()
+            start = f'{{"hash":"{digest}","prev":"{head}","run_id":"{run_id}","seq":{seq},"since_ns":'.encode()
+            if not line.startswith(start) or self.closed or (heads and heads.get(seq + 1, digest) != digest):
                 break
             head = digest
             seq += 1
-            if line.find(b'"what":{"count":', BODY, 400) > 0:  # so begins a closing record, and nothing else
+            after = line.find(b",", len(start)) + WHAT
+            if line.startswith(b'{"count":', after):  # so begins a closing record, and nothing else
                 self.closed = _decode_last(line).what == _Ending("close", seq - 1)
         passed = seq - self.seq
         self.seq, self.head = seq, head
@@ -181,6 +184,7 @@ class _Walk:
 
 def _intact(line: bytes) -> _Link | None:
     """The chain's part of a line whose hash fits what it says, wherever it stands."""
+    line = line.removesuffix(b"\n")
     digest = hashlib.sha256(b"{" + line[BODY:]).hexdigest()
     if not line.startswith(f'{{"hash":"{digest}",'.encode()):
         return None
