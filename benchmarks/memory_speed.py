@@ -9,10 +9,11 @@ import tempfile
 from collections.abc import Callable
 
 from benchmarks.figure import Figure, at_least, at_most, medians
-from signoff.memory.embedded import Embedded, index_text
+from signoff.memory.embedded import Embedded
 from signoff.memory.embedding import load
 from signoff.memory.interface import Candidate, Query
-from signoff.memory.item import row_of
+from signoff.memory.item import identity, row_of
+from signoff.memory.storing import index_text
 from signoff.memory.trust import Status
 from signoff.memory.words import wanted
 
@@ -37,7 +38,8 @@ def candidates(count: int, seed: int) -> list[Candidate]:
 def questions() -> list[str]:
     """Three words each, from everyday to rare; the most common hundred are what a list of stop words would hold."""
     chance = random.Random(7)
-    return [" ".join(chance.choices(VOCABULARY[100:], cum_weights=WEIGHTS[100:], k=3)) for _ in range(40)]
+    weights = [1 / rank for rank in range(101, len(VOCABULARY) + 1)]
+    return [" ".join(chance.choices(VOCABULARY[100:], weights, k=3)) for _ in range(40)]
 
 
 def searching(memory: Embedded, asked: list[str]) -> Callable[[], None]:
@@ -54,8 +56,7 @@ def plain(connection: sqlite3.Connection, asked: list[str]) -> Callable[[], None
     def search() -> None:
         for words in matching:
             connection.execute(
-                "SELECT item.* FROM words JOIN item ON item.id = words.rowid WHERE words MATCH ? ORDER BY rank LIMIT 10",
-                (words,),
+                "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT 10", (words,)
             ).fetchall()
 
     return search
@@ -66,7 +67,7 @@ def straight(path: pathlib.Path, told: list[Candidate]) -> None:
     memory = Embedded(path)
     with memory.database.writing() as connection:
         connection.execute("INSERT INTO project (name) VALUES ('p')")
-        rows = [row_of(number, 1, entry, Status.CANDIDATE, 0) for number, entry in enumerate(told)]
+        rows = [row_of(number, 1, identity(entry), entry, Status.CANDIDATE, 0) for number, entry in enumerate(told)]
         connection.executemany(f"INSERT INTO item VALUES ({','.join('?' * len(rows[0]))})", rows)
         words = ((number, *index_text(entry)) for number, entry in enumerate(told))
         connection.executemany("INSERT INTO words (rowid, title, body) VALUES (?, ?, ?)", words)

@@ -8,17 +8,36 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from signoff.domain.errors import MemoryBadRequest, MemoryFailed, MemoryTimeout, MemoryUnavailable
 from signoff.domain.settings import MemorySettings
 from signoff.memory import database, embedding
+from signoff.memory.admission import admitted
 from signoff.memory.embedded import Embedded
 from signoff.memory.inject import Prompt
 from signoff.memory.interface import Candidate, Query, Reference, Reply, Validation
 from signoff.memory.recall import Recall
 from signoff.memory.trust import DAY, Status
+from signoff.memory.upkeep import share
 
 NOW = 20_000 * DAY
+TEXTS = [
+    "Run make.",
+    "def token(self): return self.next()",
+    "Ask jane.roe@example.com about it.",
+    "It lies in /home/jane/src, on 10.20.30.40.",
+    "export GITHUB_TOKEN=ghp_" + "a8B2c9D4e1" * 4,
+    "password: hunter2hunter2xK9",
+    "password:",
+    "hunter2hunter2xK9",
+    '{"api_key": "kJ8s7dF6gH5jK4lZ3xC2vB1n"}',
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA" + "x7Kq" * 12,
+    "x7Kq" * 12 + "\n-----END RSA PRIVATE KEY-----",
+    "https://user:s3cr3tpassw0rd@example.com/x",
+    "Authorization: Bearer",
+]
 
 
 class Clock:
@@ -296,3 +315,37 @@ def test_a_file_of_a_newer_signoff_is_left_alone(tmp_path: pathlib.Path) -> None
     connection.close()
     with pytest.raises(MemoryFailed, match="newer signoff"):
         Embedded(tmp_path / "memory.db")
+
+
+def test_a_project_says_nothing_about_what_it_does_not_see(memory: Embedded) -> None:
+    """Neither use nor proof by a stranger counts; with sharing they do."""
+    (qa_id,) = memory.add((Candidate("p", "cache size", "Use 64."),))
+    memory.hit("stranger", (Reference(qa_id, used=True),))
+    assert memory.validate(Validation("stranger", qa_id, "fail", "strong")) == Reply(404, None)
+    assert memory.get(qa_id, "stranger") is None
+    item = memory.get(qa_id, "p")
+    assert item is not None
+    assert (item.shown, item.used, item.stats.total) == (0, 0, 0)
+    share(memory, "p", "friend")
+    memory.hit("friend", (Reference(qa_id, used=True),))
+    assert memory.validate(Validation("friend", qa_id, "pass", "strong")) == Reply(200, None)
+    item = memory.get(qa_id, "friend")
+    assert item is not None
+    assert (item.shown, item.used, item.stats.strong_pass) == (1, 1, 1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(TEXTS), min_size=1, max_size=9))
+def test_many_are_admitted_as_each_would_be(texts: list[str]) -> None:
+    """Reading a batch for secrets in one go finds what reading each by itself finds."""
+    told = [Candidate("p", f"question {number}", text) for number, text in enumerate(texts)]
+    alone: list[Candidate] | None = []
+    for one in told:
+        try:
+            alone = None if alone is None else [*alone, *admitted((one,))]
+        except MemoryBadRequest:
+            alone = None
+    try:
+        assert admitted(told) == alone
+    except MemoryBadRequest:
+        assert alone is None

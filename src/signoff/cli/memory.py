@@ -178,6 +178,17 @@ def list_(
         _tell(output, item)
 
 
+def _named(output: Output, store: Any, given: str, project: str | None) -> tuple[str, str]:
+    """The id meant and the project it is looked up in: its own, unless one is given."""
+    from signoff.memory import upkeep
+    from signoff.memory.embedded import Embedded
+
+    if not isinstance(store, Embedded):
+        return given, project_of(output, project)
+    item = upkeep.find(store, given)
+    return item.qa_id, project or item.project_id
+
+
 @memory.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID…")
 @click.option("--used", is_flag=True, help="They were relied on, not only shown.")
@@ -185,15 +196,17 @@ def list_(
 @json_option
 @click.pass_obj
 def hit(output: Output, ids: tuple[str, ...], used: bool, project: str | None, as_json: bool) -> None:
-    """Note that answers were shown, or used.
+    """Note that answers were shown, or used. The beginning of an id will do, except with a service.
 
     \b
     Examples:
-      signoff memory hit qa-3f9a41c2d5e6f7a8b9c0 --used
+      signoff memory hit qa-3f9a --used
     """
-    references = tuple(Reference(qa_id, shown=True, used=used) for qa_id in ids)
-    reply = _open(output).hit(project_of(output, project), references)
-    _answer(output, as_json, {"status": reply.status}, f"noted: {len(ids)} {'used' if used else 'shown'}")
+    store = _open(output)
+    for given in ids:
+        qa_id, owner = _named(output, store, given, project)
+        status = store.hit(owner, (Reference(qa_id, shown=True, used=used),)).status
+    _answer(output, as_json, {"status": status}, f"noted: {len(ids)} {'used' if used else 'shown'}")
 
 
 @memory.command()
@@ -210,10 +223,12 @@ def validate(
 
     \b
     Examples:
-      signoff memory validate qa-3f9a41c2d5e6f7a8b9c0 pass
-      signoff memory validate qa-3f9a41c2d5e6f7a8b9c0 fail --strength weak
+      signoff memory validate qa-3f9a pass
+      signoff memory validate qa-3f9a fail --strength weak
     """
-    reply = _open(output).validate(Validation(project_of(output, project), qa_id, result, strength, source="person"))
+    store = _open(output)
+    qa_id, owner = _named(output, store, qa_id, project)
+    reply = store.validate(Validation(owner, qa_id, result, strength, source="person"))
     if reply.status == 404:
         raise NotFound(f"nothing is remembered as {qa_id!r}", hint='"signoff memory list" shows what is.')
     _answer(output, as_json, {"status": reply.status}, f"noted: {qa_id} {result}, {strength}")

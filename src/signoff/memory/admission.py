@@ -1,11 +1,18 @@
 """What may be remembered. A secret is refused, never masked and kept; private details are masked."""
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 import msgspec
 
 from signoff.domain.errors import MemoryBadRequest
 from signoff.domain.settings import Redact
 from signoff.ledger.redact import Redactor
 from signoff.memory.interface import Candidate
+
+C = TypeVar("C", bound=Candidate)
+
+_AT_ONCE = 256  # candidates read for secrets in one go
 
 
 def holds_secret(text: str) -> bool:
@@ -14,41 +21,69 @@ def holds_secret(text: str) -> bool:
     return bool(redactor.kinds)
 
 
-def admitted(candidate: Candidate) -> Candidate:
-    """The candidate as it may be stored: e-mail addresses, home directories and the like masked. Refuses secrets."""
-    if not candidate.question.strip() or not candidate.answer.strip():
-        raise MemoryBadRequest("a question and an answer are needed")
-    if _harmless(candidate):
-        return candidate
+def admitted(candidates: Sequence[C]) -> list[C]:
+    """The candidates as they may be stored: e-mail addresses, home directories and the like masked. Refuses secrets."""
+    for candidate in candidates:
+        if not candidate.question.strip() or not candidate.answer.strip():
+            raise MemoryBadRequest("a question and an answer are needed")
+    kept: list[C] = []
+    for start in range(0, len(candidates), _AT_ONCE):
+        kept += _admitted(candidates[start : start + _AT_ONCE])
+    return kept
+
+
+def _admitted(candidates: Sequence[C]) -> list[C]:
+    """Nearly all are harmless: many are read as one text, and only where something was found each by itself."""
+    if _harmless(candidates):
+        return list(candidates)
+    if len(candidates) == 1:
+        return [_masked(candidates[0])]
+    half = len(candidates) // 2
+    return [*_admitted(candidates[:half]), *_admitted(candidates[half:])]
+
+
+def _harmless(candidates: Sequence[Candidate]) -> bool:
     strict = Redactor(Redact.STRICT, reversible=False)
-    fields = {
-        "question": strict.text(candidate.question),
-        "answer": strict.text(candidate.answer),
-        "summary": strict.text(candidate.summary) if candidate.summary else None,
-        "source": strict.text(candidate.source) if candidate.source else None,
-        "tags": tuple(strict.text(tag) for tag in candidate.tags),
-        "metadata": strict.value(candidate.metadata) if candidate.metadata else {},
-    }
+    strict.text("\n\n".join(text for candidate in candidates for text in _texts(candidate) if text))
+    for candidate in candidates:
+        if candidate.metadata:
+            strict.value(candidate.metadata)
+    return not strict.kinds
+
+
+def _masked(candidate: C) -> C:
     if found := _secrets(candidate):
         raise MemoryBadRequest(
             f"not remembered: it holds a secret ({', '.join(sorted(found))})", hint="Say it without the secret."
         )
-    return msgspec.structs.replace(candidate, **fields)
-
-
-def _harmless(candidate: Candidate) -> bool:
-    """All of it in one reading, which is what nearly every candidate needs."""
     strict = Redactor(Redact.STRICT, reversible=False)
-    parts = (candidate.question, candidate.answer, candidate.summary or "", candidate.source or "", *candidate.tags)
-    strict.text("\n\n".join(part for part in parts if part))
-    if candidate.metadata:
-        strict.value(candidate.metadata)
-    return not strict.kinds
+    return msgspec.structs.replace(
+        candidate,
+        question=strict.text(candidate.question),
+        answer=strict.text(candidate.answer),
+        summary=strict.text(candidate.summary) if candidate.summary else None,
+        source=strict.text(candidate.source) if candidate.source else None,
+        author=strict.text(candidate.author) if candidate.author else None,
+        tags=tuple(strict.text(tag) for tag in candidate.tags),
+        metadata=strict.value(candidate.metadata) if candidate.metadata else {},
+    )
 
 
 def _secrets(candidate: Candidate) -> set[str]:
     basic = Redactor(Redact.BASIC, reversible=False)
-    for text in (candidate.question, candidate.answer, candidate.summary, candidate.source, *candidate.tags):
+    for text in _texts(candidate):
         basic.text(text or "")
     basic.value(candidate.metadata)
     return basic.kinds
+
+
+def _texts(candidate: Candidate) -> tuple[str | None, ...]:
+    return (
+        candidate.question,
+        candidate.answer,
+        candidate.summary,
+        candidate.source,
+        candidate.author,
+        candidate.thread,
+        *candidate.tags,
+    )

@@ -69,6 +69,11 @@ MIGRATIONS: tuple[str, ...] = (
     ) STRICT;
     CREATE INDEX history_of ON history (qa_id);
     """,
+    """
+    ALTER TABLE project ADD COLUMN encoded INTEGER NOT NULL DEFAULT 0;   -- every item up to this one has a vector
+    ALTER TABLE project ADD COLUMN threaded INTEGER NOT NULL DEFAULT 1;  -- whether neighbours need to be looked for
+    ALTER TABLE project ADD COLUMN authored INTEGER NOT NULL DEFAULT 1;  -- and authors
+    """,
 )
 
 _KINDS: dict[str, tuple[type[MemoryFailed], str]] = {

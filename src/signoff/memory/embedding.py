@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+_AT_ONCE = 512  # texts that are added up together
 MOST_TOKENS = 128  # of a text; the rest of it is left to the words
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
@@ -25,27 +26,30 @@ class Embedding:
         self.numpy = numpy
         self._tokenizer = tokenizer
         self._weights = weights
-        self._units: Any = None
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         return [code.ids[:MOST_TOKENS] for code in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)]
 
-    def mean(self, tokens: Sequence[int]) -> Any:
-        """The direction of a text; zero for a text without words."""
-        if not tokens:
-            return self.numpy.zeros(self._weights.shape[1], self.numpy.float32)
-        return self.unit(self._weights[list(tokens)].astype(self.numpy.float32).mean(axis=0))
+    def means(self, tokens: Sequence[Sequence[int]]) -> Any:
+        """The direction of each text, a row each; zero for a text without words."""
+        numpy = self.numpy
+        result = numpy.zeros((len(tokens), self._weights.shape[1]), numpy.float32)
+        for start in range(0, len(tokens), _AT_ONCE):
+            part = tokens[start : start + _AT_ONCE]
+            filled = [place for place, numbers in enumerate(part, start) if numbers]
+            flat = numpy.array([number for numbers in part for number in numbers], dtype=numpy.int64)
+            if filled:
+                starts = numpy.cumsum([0, *(len(numbers) for numbers in part if numbers)])[:-1]
+                result[filled] = numpy.add.reduceat(self._weights[flat].astype(numpy.float32), starts, axis=0)
+        return self.unit(result)
 
     def words(self, words: Sequence[str]) -> Any:
         """One direction for each word."""
-        return self.numpy.stack([self.mean(tokens) for tokens in self.tokens(words)])
+        return self.means(self.tokens(words))
 
     def each(self, tokens: Any) -> Any:
         """One direction for each token."""
-        if self._units is None:
-            weights = self._weights.astype(self.numpy.float32)
-            self._units = weights / (self.numpy.linalg.norm(weights, axis=1, keepdims=True) + 1e-9)
-        return self._units[tokens]
+        return self.unit(self._weights[tokens].astype(self.numpy.float32))
 
     def unit(self, vector: Any) -> Any:
         return vector / (self.numpy.linalg.norm(vector, axis=-1, keepdims=True) + 1e-9)

@@ -2,6 +2,7 @@
 
 import datetime
 import hashlib
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -9,12 +10,12 @@ import msgspec
 from signoff.memory.interface import Candidate
 from signoff.memory.trust import LIFE, Stats, Status, level, trust
 
-SEQUENCE_BITS = 32
 COLUMNS = (
     "id, qa_id, (SELECT name FROM project WHERE number = item.project), question, answer, summary, tags, metadata, source, "
     "author, confidence, thread, position, occurred_at, run_id, calls, status, stats, created_at, validated_at, used_at, "
     "expires_at, shown, used"
 )
+_NEW = msgspec.json.encode(Stats()).decode()
 
 
 class Item(Candidate, frozen=True, kw_only=True):
@@ -35,36 +36,45 @@ class Item(Candidate, frozen=True, kw_only=True):
 
 def identity(candidate: Candidate) -> str:
     """The same words in the same place have the same id, so that telling a memory twice changes nothing."""
+    if isinstance(candidate, Item):
+        return candidate.qa_id
     place = (candidate.project_id, candidate.question, candidate.answer, candidate.thread, candidate.position)
     return "qa-" + hashlib.sha256(msgspec.json.encode(place)).hexdigest()[:20]
 
 
-def row_of(number: int, project: int, candidate: Candidate, status: Status, now: int) -> tuple[Any, ...]:
+def row_of(number: int, project: int, qa_id: str, told: Candidate, status: Status, now: int) -> tuple[Any, ...]:
+    """A candidate begins its life now, with this status; an item that was exported goes on with its own."""
     return (
         number,
-        identity(candidate),
+        qa_id,
         project,
-        candidate.question,
-        candidate.answer,
-        candidate.summary,
-        _text(candidate.tags),
-        _text(candidate.metadata),
-        candidate.source,
-        candidate.author,
-        candidate.confidence,
-        candidate.thread,
-        candidate.position,
-        candidate.occurred_at,
-        candidate.run_id,
-        _text(candidate.calls),
-        status,
-        _text(Stats()),
-        now,
-        None,
-        None,
-        now + LIFE,
-        0,
-        0,
+        told.question,
+        told.answer,
+        told.summary,
+        _list(told.tags),
+        msgspec.json.encode(told.metadata).decode() if told.metadata else "{}",
+        told.source,
+        told.author,
+        told.confidence,
+        told.thread,
+        told.position,
+        told.occurred_at,
+        told.run_id,
+        _list(told.calls),
+        *(_life(told, now) if isinstance(told, Item) else (status, _NEW, now, None, None, now + LIFE, 0, 0)),
+    )
+
+
+def _life(item: Item, now: int) -> tuple[Any, ...]:
+    return (
+        item.status,
+        msgspec.json.encode(item.stats).decode(),
+        milliseconds(item.created_at or None) or now,
+        milliseconds(item.validated_at),
+        milliseconds(item.used_at),
+        milliseconds(item.expires_at),
+        item.shown,
+        item.used,
     )
 
 
@@ -99,11 +109,36 @@ def item_of(row: tuple[Any, ...]) -> Item:
     )
 
 
+class Worth(msgspec.Struct, frozen=True):
+    """What the validations of an item come to."""
+
+    trust: float
+    level: int
+    stats: dict[str, Any]
+
+
+@lru_cache(maxsize=1_000)
+def worth(stats: str) -> Worth:
+    """Of the column `stats`; most items have never been validated, so few texts are ever read."""
+    read = msgspec.json.decode(stats, type=Stats)
+    return Worth(trust(read), level(read), msgspec.to_builtins(read))
+
+
 def moment(milliseconds: int | None) -> str | None:
     if milliseconds is None:
         return None
     return datetime.datetime.fromtimestamp(milliseconds / 1_000, datetime.UTC).isoformat(timespec="milliseconds")
 
 
-def _text(value: object) -> str:
-    return msgspec.json.encode(value).decode()
+def milliseconds(moment: str | None) -> int | None:
+    """Raises ValueError for what is no moment."""
+    if moment is None:
+        return None
+    when = datetime.datetime.fromisoformat(moment)
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=datetime.UTC)
+    return round(when.timestamp() * 1_000)
+
+
+def _list(values: tuple[str, ...]) -> str:
+    return msgspec.json.encode(values).decode() if values else "[]"

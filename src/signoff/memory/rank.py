@@ -1,14 +1,32 @@
 """From relevance, trust and freshness to one order. Pure."""
 
 from collections.abc import Iterable
+from typing import Protocol, TypeVar
 
-from signoff.memory.interface import Match
 from signoff.memory.trust import DAY, Status
 from signoff.memory.words import alike, signature
 
 FRESH_FOR = 30 * DAY
 SAME = 0.9  # two answers with this share of words in common are one answer
 _FADED: dict[str, float] = {Status.STALE: 0.7, Status.DEPRECATED: 0.3}
+
+
+class Rankable(Protocol):
+    """What the order depends on."""
+
+    @property
+    def score(self) -> float: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def validation_level(self) -> int: ...
+    @property
+    def question(self) -> str: ...
+    @property
+    def answer(self) -> str: ...
+
+
+R = TypeVar("R", bound=Rankable)
 
 
 def freshness(last_touched: int, now: int) -> float:
@@ -24,7 +42,7 @@ def score(relevance: float, trust: float, freshness: float, level: int) -> float
     return 0.55 * relevance + 0.30 * trust + 0.15 * freshness + min(0.08, 0.02 * level)
 
 
-def ranked(matches: Iterable[Match], limit: int, min_score: float) -> tuple[Match, ...]:
+def ranked(matches: Iterable[R], limit: int, min_score: float) -> tuple[R, ...]:
     """The best first, near-duplicates folded into the better one; nothing unproved beside something proved."""
     found = [match for match in matches if match.status != Status.DEPRECATED]
     if any(match.validation_level > 0 for match in found):
@@ -33,8 +51,8 @@ def ranked(matches: Iterable[Match], limit: int, min_score: float) -> tuple[Matc
     return _folded(found, limit)
 
 
-def _folded(matches: list[Match], limit: int) -> tuple[Match, ...]:
-    kept: list[tuple[frozenset[str], Match]] = []
+def _folded(matches: list[R], limit: int) -> tuple[R, ...]:
+    kept: list[tuple[frozenset[str], R]] = []
     for match in matches:
         words = signature(f"{match.question} {match.answer}")
         if all(alike(words, other) < SAME for other, _ in kept):

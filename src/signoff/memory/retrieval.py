@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from signoff.memory.projects import Project
 from signoff.memory.words import STOP, wanted
 
 BOUND = 5_000
@@ -30,26 +31,20 @@ class Found(msgspec.Struct):
     vector: float = 0.0
 
 
-class Span(msgspec.Struct, frozen=True):
-    """The ids of one project."""
-
-    first: int
-    last: int
-    size: int  # how many there are, at most
-
-
 class Words(msgspec.Struct, frozen=True):
     """What the words of a question are worth, and what they found."""
 
     weights: dict[str, float]
-    scores: dict[int, float]
+    scores: dict[int, float]  # the best first
 
 
-def lexical(connection: sqlite3.Connection, span: Span, words: Sequence[str]) -> Words:
+def lexical(connection: sqlite3.Connection, project: Project, words: Sequence[str], pool: int = POOL) -> Words:
     """BM25 of the best items of a project."""
-    counts = {word: _count(connection, span, word) for word in words}
+    if not words:
+        return Words({}, {})
+    counts = dict(zip(words, _counts(connection, project, words), strict=True))
     known = sorted((word for word in words if counts[word]), key=lambda word: counts[word])
-    weights = {word: math.log(1 + (span.size + 10) / (count + 1)) for word, count in counts.items()}
+    weights = {word: math.log(1 + (project.size + 10) / (count + 1)) for word, count in counts.items()}
     chosen: list[str] = []
     total = 0
     for word in known:
@@ -59,49 +54,52 @@ def lexical(connection: sqlite3.Connection, span: Span, words: Sequence[str]) ->
         chosen.append(word)
     if not chosen:
         return Words(weights, {})
-    first = _newest(connection, span, chosen[0]) if counts[chosen[0]] > BOUND else span.first
+    first = _newest(connection, project, chosen[0]) if counts[chosen[0]] > BOUND else project.first
     rows = connection.execute(
-        "SELECT rowid, rank FROM words WHERE words MATCH ? AND rank MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rank LIMIT ?",
-        (_matching(chosen), f"bm25({TITLE}, 1.0)", first, span.last, POOL),
+        f"SELECT rowid, bm25(words, {TITLE}, 1.0) AS worth FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? "  # noqa: S608
+        "ORDER BY worth LIMIT ?",
+        (_matching(chosen), first, project.last, pool),
     )
-    return Words(weights, {number: max(-rank, 1e-6) for number, rank in rows})
+    return Words(weights, {number: max(-worth, 1e-6) for number, worth in rows})
 
 
-def _count(connection: sqlite3.Connection, span: Span, word: str) -> int:
-    """How many items have the word; counting stops beyond the bound."""
-    (count,) = connection.execute(
-        "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?)",
-        (_matching([word]), span.first, span.last, BOUND + 1),
-    ).fetchone()
-    return int(count)
+def _counts(connection: sqlite3.Connection, project: Project, words: Sequence[str]) -> tuple[int, ...]:
+    """How many items have each word; counting stops beyond the bound."""
+    one = "(SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?))"
+    asked = [value for word in words for value in (_matching((word,)), project.first, project.last, BOUND + 1)]
+    return tuple(connection.execute(f"SELECT {','.join([one] * len(words))}", asked).fetchone())
 
 
-def _newest(connection: sqlite3.Connection, span: Span, word: str) -> int:
+def _newest(connection: sqlite3.Connection, project: Project, word: str) -> int:
     """Where the newest `BOUND` items with the word begin."""
     row = connection.execute(
         "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT 1 OFFSET ?",
-        (_matching([word]), span.first, span.last, BOUND - 1),
+        (_matching((word,)), project.first, project.last, BOUND - 1),
     ).fetchone()
-    return int(row[0]) if row else span.first
+    return int(row[0]) if row else project.first
 
 
 def _matching(words: Sequence[str]) -> str:
-    return " OR ".join(f'"{word}"' for word in words)
+    return '"' + '" OR "'.join(words) + '"'
 
 
 def coverage(connection: sqlite3.Connection, found: Words) -> float:
     """How much of what the question asks the best item has, from 0 to 1; BM25 alone says little in a small memory."""
     if not found.scores:
         return 0.0
-    best = max(found.scores, key=lambda number: found.scores[number])
-    having = "SELECT 1 FROM words WHERE words MATCH ? AND rowid = ?"
-    has = (word for word in found.weights if connection.execute(having, (_matching([word]), best)).fetchone())
-    return sum(found.weights[word] for word in has) / sum(found.weights.values())
+    best = next(iter(found.scores))
+    one = "EXISTS (SELECT 1 FROM words WHERE words MATCH ? AND rowid = ?)"
+    asked = [value for word in found.weights for value in (_matching((word,)), best)]
+    has = connection.execute(f"SELECT {','.join([one] * len(found.weights))}", asked).fetchone()
+    total = sum(found.weights.values())
+    return sum(weight for weight, there in zip(found.weights.values(), has, strict=True) if there) / total
 
 
-def blend(found: Words, vectors: Mapping[int, float], soft: Mapping[int, float], best: float) -> dict[int, Found]:
+def blend(found: Words, vectors: Mapping[int, float], soft: Mapping[int, float]) -> dict[int, Found]:
     """Words, meaning and near words in one number; the best words alone are worth 1."""
-    scale = best or 1.0
+    scale = next(iter(found.scores.values()), 1.0)
+    if not vectors and not soft:
+        return {number: Found(score / scale, score / scale) for number, score in found.scores.items()}
     blended: dict[int, Found] = {}
     for number in {*found.scores, *vectors, *soft}:
         words = found.scores.get(number, 0.0) / scale

@@ -17,9 +17,8 @@ from starlette.routing import Route
 
 from signoff.domain.errors import MemoryBadRequest, MemoryFailed, NotFound
 from signoff.memory import api
-from signoff.memory.embedded import Embedded, visible
+from signoff.memory.embedded import Embedded
 from signoff.memory.interface import Candidate, Query, Reference, Validation
-from signoff.memory.item import Item
 
 LARGEST_REQUEST = 1024 * 1024
 
@@ -106,7 +105,7 @@ class _Service:
 
     async def validate(self, request: Request) -> Response:
         asked = await _body(request, api.ValidateRequest)
-        if await run_in_threadpool(self._store.get, asked.qa_id) is None:
+        if await run_in_threadpool(self._store.get, asked.qa_id, asked.project_id) is None:
             raise NotFound(f"nothing is remembered as {asked.qa_id!r}")
         result = asked.result
         if result is None:
@@ -124,20 +123,11 @@ class _Service:
         return _json(200, api.Expired(await run_in_threadpool(self._store.expire, asked.batch_size)))
 
     async def detail(self, request: Request) -> Response:
-        return _json(
-            200,
-            await run_in_threadpool(self._seen, request.path_params["qa_id"], request.query_params.get("project_id")),
-        )
-
-    def _seen(self, qa_id: str, project_id: str | None) -> Item:
-        item = self._store.get(qa_id)
-        if item is not None and project_id is not None:
-            with self._store.database.reading() as connection:
-                (number,) = connection.execute("SELECT project FROM item WHERE qa_id = ?", (qa_id,)).fetchone()
-                item = item if number in visible(connection, project_id) else None
+        qa_id = request.path_params["qa_id"]
+        item = await run_in_threadpool(self._store.get, qa_id, request.query_params.get("project_id"))
         if item is None:
             raise NotFound(f"nothing is remembered as {qa_id!r}")
-        return item
+        return _json(200, item)
 
 
 async def _body(request: Request, kind: type[T]) -> T:

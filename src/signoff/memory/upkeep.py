@@ -1,6 +1,5 @@
 """Looking after a memory by hand: list, change, delete, share, count."""
 
-import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
@@ -8,8 +7,10 @@ import msgspec
 
 from signoff.domain.errors import NotFound
 from signoff.memory.admission import admitted
-from signoff.memory.embedded import Embedded, index_text, project_number, remember
-from signoff.memory.item import COLUMNS, SEQUENCE_BITS, Item, item_of
+from signoff.memory.embedded import Embedded
+from signoff.memory.item import COLUMNS, Item, item_of
+from signoff.memory.projects import changed, opened
+from signoff.memory.storing import index_text, remember
 from signoff.memory.trust import Status
 
 
@@ -59,7 +60,7 @@ def edit(memory: Embedded, qa_id: str, changes: dict[str, Any]) -> Item:
     """Change words, tags, confidence or status of an item; its story stays."""
     before = find(memory, qa_id)
     after = msgspec.structs.replace(before, **changes)
-    kept = admitted(after)
+    (kept,) = admitted((after,))
     with memory.database.writing() as connection:
         (number,) = connection.execute(
             "UPDATE item SET question = ?, answer = ?, summary = ?, tags = ?, confidence = ?, status = ? WHERE qa_id = ? "
@@ -76,7 +77,7 @@ def edit(memory: Embedded, qa_id: str, changes: dict[str, Any]) -> Item:
         ).fetchone()
         connection.execute("UPDATE words SET title = ?, body = ? WHERE rowid = ?", (*index_text(kept), number))
         connection.execute("DELETE FROM vector WHERE id = ?", (number,))
-        _changed(connection, number)
+        changed(connection, number)
         remember(connection, memory.clock(), "edit", before.qa_id, {name: getattr(before, name) for name in changes})
     return find(memory, before.qa_id)
 
@@ -89,7 +90,7 @@ def delete(memory: Embedded, qa_id: str) -> Item:
         connection.execute("DELETE FROM vector WHERE id = ?", (number,))
         connection.execute("DELETE FROM words WHERE rowid = ?", (number,))
         connection.execute("DELETE FROM history WHERE qa_id = ?", (item.qa_id,))
-        _changed(connection, number)
+        changed(connection, number)
         connection.execute("DELETE FROM item WHERE id = ?", (number,))
     return item
 
@@ -97,7 +98,7 @@ def delete(memory: Embedded, qa_id: str) -> Item:
 def share(memory: Embedded, owner: str, reader: str, *, shared: bool = True) -> None:
     """Let one project see, or no longer see, what another remembers."""
     with memory.database.writing() as connection:
-        pair = (project_number(connection, owner), project_number(connection, reader))
+        pair = (opened(connection, owner).number, opened(connection, reader).number)
         sql = (
             "INSERT OR IGNORE INTO sharing VALUES (?, ?)"
             if shared
@@ -134,8 +135,3 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
     for name in names:
         counts[name] = counts.get(name, 0) + 1
     return dict(sorted(counts.items()))
-
-
-def _changed(connection: sqlite3.Connection, number: int) -> None:
-    """Whoever holds the directions of this project in memory reads them anew."""
-    connection.execute("UPDATE project SET generation = generation + 1 WHERE number = ?", (number >> SEQUENCE_BITS,))

@@ -49,9 +49,12 @@ def dated(moment: str | None) -> str:
 
 def signature(text: str) -> frozenset[str]:
     """The words of a text as a set, to compare two texts by."""
-    return frozenset(word.lower() for word in _WORD.findall(text))
+    return frozenset(_WORD.findall(text.lower()))
 
 
 def alike(one: frozenset[str], other: frozenset[str]) -> float:
     """How much two sets of words have in common, from 0 to 1."""
-    return len(one & other) / len(one | other) if one or other else 1.0
+    if not one and not other:
+        return 1.0
+    common = len(one & other)
+    return common / (len(one) + len(other) - common)
