@@ -193,3 +193,13 @@ def test_a_sandbox_that_is_not_possible_is_an_error_and_no_job(tmp_path: pathlib
         with pytest.raises(NotEnforceable):
             some.start(sh("true"))
         assert some.list() == []
+
+
+def test_who_waits_for_a_jobs_end_is_told_once_whenever_they_ask(running: Jobs) -> None:
+    job = running.start(Request(("sh", "-c", "read line || exit 3")))
+    told: list[int | None] = []
+    over = threading.Event()
+    running.when_over(job.id, lambda ended: (told.append(ended.status), over.set()))
+    assert over.wait(10)
+    running.when_over(job.id, lambda ended: told.append(ended.status))
+    assert told == [3, 3]

@@ -27,10 +27,11 @@ from signoff.domain.call import ToolCall
 from signoff.domain.errors import Exit
 from signoff.domain.event import RunEvent
 from signoff.domain.settings import Audit, Network, PolicySettings
-from signoff.gate import Gate
+from signoff.gate import Gate, Sandboxes
 from signoff.ledger.log import Ledger
 from signoff.ledger.records import Event
 from signoff.ledger.redact import Redactor
+from signoff.sandbox.jobs import Jobs
 from signoff.sandbox.plan import protected_names
 from signoff.sandbox.profile import resolve
 from signoff.sandbox.session import Attach
@@ -50,13 +51,20 @@ class Run:
     """One stretch of work with one ledger. What stands in `status` at the end is recorded as its exit status."""
 
     def __init__(
-        self, gate: Gate, ledger: Ledger, file: Path, registry: Registry, servers: "Callable[..., McpServers]"
+        self,
+        gate: Gate,
+        ledger: Ledger,
+        file: Path,
+        registry: Registry,
+        servers: "Callable[..., McpServers]",
+        jobs: Jobs,
     ) -> None:
         self.gate = gate
         self.registry = registry
         self.tool_servers = servers  # async with run.tool_servers(extra): their tools are in the registry
         self.ledger = ledger
         self.file = file
+        self.jobs = jobs
         self.run_id = ledger.run_id
         self.status: int = Exit.INTERRUPTED
 
@@ -76,9 +84,10 @@ def opened(
     guarded: bool = True,
     workspace: Path | None = None,
     files: FileAccess | None = None,
+    elsewhere: Sandboxes | None = None,
 ) -> Iterator[Run]:
-    """A run in the workspace (the current directory unless another is given), from its first record to its last. Not `guarded`: commands are judged here, but
-    somebody else starts them, outside our sandbox."""
+    """A run in the workspace (the current directory unless another is given), from its first record to its last. Not
+    `guarded`: commands are judged here, but somebody else starts them, outside our sandbox; `elsewhere` is how."""
     settings, workspace = loaded.settings, (workspace or Path.cwd()).resolve()
     context = judging_context(settings, os.environ, workspace, now_ms=0)
     context = msgspec.structs.replace(context, sandbox_available=guarded)
@@ -106,7 +115,7 @@ def opened(
                     reviewer or reviewer_of(output, settings.policy), Redactor(settings.ledger.redact, reversible=False)
                 ),
                 ledger=ledger,
-                sandboxes=sandboxes,
+                sandboxes=elsewhere or sandboxes,
                 place=Place(workspace=str(workspace), home=str(locations.home(os.environ))),
                 approval=settings.approval,
                 limit_s=settings.policy.decision_timeout_ms / 1_000,
@@ -116,7 +125,8 @@ def opened(
             )
             doors.append(gate)
             servers = functools.partial(tool_servers, loaded, registry, str(workspace), output.warn)
-            run = Run(gate, ledger, locations.runs(os.environ) / f"{ledger.run_id}.jsonl", registry, servers)
+            file = locations.runs(os.environ) / f"{ledger.run_id}.jsonl"
+            run = Run(gate, ledger, file, registry, servers, sandboxes.jobs)
             yield run
     finally:
         ledger.close(run.status if run else Exit.INTERNAL)

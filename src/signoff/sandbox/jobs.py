@@ -71,6 +71,7 @@ class _Entry:
         self.job = job
         self.output = bytearray()
         self.running: Running | None = None
+        self.waiting: list[Callable[[Job], object]] = []
 
 
 class Jobs:
@@ -129,6 +130,15 @@ class Jobs:
             start = min(max(offset, kept_from), entry.job.written)
             return Piece(bytes(entry.output[start - kept_from :]), start)
 
+    def when_over(self, name: str, tell: Callable[[Job], object]) -> None:
+        """Call `tell`, from whatever thread notices it, when the job has ended; at once if it has already."""
+        entry = self._entry(name)
+        with self._changed:
+            if entry.job.status is None:
+                entry.waiting.append(tell)
+                return
+        tell(entry.job)
+
     def stop(self, name: str) -> Job:
         """End a job and everything it started. One that has ended stays as it is."""
         entry = self._entry(name)
@@ -158,3 +168,6 @@ class Jobs:
             state = State.ENDED if entry.job.state is State.RUNNING else entry.job.state
             entry.job = msgspec.structs.replace(entry.job, state=state, status=status)
             self._changed.notify_all()
+            waiting, entry.waiting = entry.waiting, []
+        for tell in waiting:
+            tell(entry.job)
