@@ -15,7 +15,7 @@ before it returns goes out before its answer.
 import asyncio
 import itertools
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
@@ -230,7 +230,8 @@ class Peer:
         elif isinstance(frame, jsonrpc.Result):
             future.set_result(frame.result)
         else:
-            future.set_exception(RequestFailed(frame.error.code, frame.error.message, frame.error.data))
+            data = msgspec.json.decode(frame.error.data) if isinstance(frame.error.data, msgspec.Raw) else msgspec.UNSET
+            future.set_exception(RequestFailed(frame.error.code, frame.error.message, data))
 
     def _on_malformed(self, frame: jsonrpc.Malformed) -> None:
         self.counters.malformed += 1
@@ -306,16 +307,20 @@ class Peer:
         """Why the connection ended, or None while it lives."""
         return self._ended
 
+    def fail_pending(self, reason: str, keep: Collection[RequestId] = ()) -> None:
+        """Answers to our requests will not come, but for those to `keep`: who waits learns it now."""
+        for number in [number for number in self.pending if number not in keep]:
+            future = self.pending.pop(number)
+            if not future.done():
+                future.set_exception(ConnectionLost(reason))
+
     def end(self, reason: str) -> None:
         """No frame comes or goes any more: who waits for an answer learns it now, running handlers are cancelled."""
         if self._ended is not None:
             return
         self._ended = reason
         self._inbox.clear()
-        for future in self.pending.values():
-            if not future.done():
-                future.set_exception(ConnectionLost(reason))
-        self.pending.clear()
+        self.fail_pending(reason)
         for task in self.running.values():
             task.cancel()
         self.outlet.close()

@@ -1,0 +1,1 @@
+"""Ways to carry frames: pipes and WebSockets."""

@@ -1,0 +1,52 @@
+"""Cut a stream of bytes into lines, each a frame, in whatever pieces it comes. Pure."""
+
+from collections.abc import Iterator
+
+
+class Lines:
+    """A line longer than `limit` is dropped as it comes, never gathered; `overlong` counts those."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._length = 0
+        self._dropping = False
+        self.overlong = 0
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """The lines that are complete now. Blank ones are none."""
+        if not self._parts and not self._dropping and chunk.endswith(b"\n"):
+            lines = chunk.split(b"\n")
+        else:
+            lines = self._joined(chunk)
+        for line in lines:
+            if len(line) > self._limit:
+                self.overlong += 1
+            elif line and not line.isspace():
+                yield line
+
+    def _joined(self, chunk: bytes) -> list[bytes]:
+        first, newline, rest = chunk.partition(b"\n")
+        if not newline:
+            self._keep(chunk)
+            return []
+        lines = [] if self._dropping else [b"".join((*self._parts, first))]
+        self._parts, self._length, self._dropping = [], 0, False
+        *complete, tail = rest.split(b"\n")
+        self._keep(tail)
+        return lines + complete
+
+    def _keep(self, tail: bytes) -> None:
+        self._length += len(tail)
+        if self._length > self._limit and not self._dropping:
+            self._dropping = True
+            self.overlong += 1
+            self._parts = []
+        if tail and not self._dropping:
+            self._parts.append(tail)
+
+    def finish(self) -> bytes:
+        """What came after the last newline."""
+        rest = b"".join(self._parts)
+        self._parts = []
+        return rest
