@@ -26,7 +26,7 @@ OTHER_VARIABLES = frozenset(
     {"SIGNOFF_HOME", "SIGNOFF_EVENT_FD", "SIGNOFF_CHILD", "SIGNOFF_SANDBOX", "SIGNOFF_SANDBOX_NETWORK_DISABLED"}
 )
 """Variables with our prefix that are not settings: one says where the settings are, the others mark our children."""
-SHORT_VARIABLES: Mapping[str, str] = {"SIGNOFF_MODEL": "model.name"}
+SHORT_VARIABLES: Mapping[str, str] = {"SIGNOFF_MODEL": "model.name", "SIGNOFF_RECORD": "model.record"}
 """Variables people expect under a shorter name than the key would give; the long name works too and wins."""
 
 

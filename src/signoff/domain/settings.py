@@ -13,6 +13,7 @@ Milliseconds = Annotated[int, msgspec.Meta(ge=1, le=7 * 24 * 3_600_000)]
 Bytes = Annotated[int, msgspec.Meta(ge=1)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Price = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class ApprovalPolicy(enum.StrEnum):
@@ -126,8 +127,16 @@ class MemorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str | None = None  # provider/model
+    provider: str | None = None  # whose key and base_url these are
     key: str | None = None
     key_file: str | None = None
+    base_url: str | None = None
+    timeout_ms: Milliseconds = 300_000  # the longest silence
+    attempts: Annotated[int, msgspec.Meta(ge=1, le=20)] = 5
+    input_price: Price | None = None  # USD for a million tokens, where the vendor does not report the cost
+    output_price: Price | None = None
+    cached_price: Price | None = None
+    record: str | None = None  # a file that exchanges are written to
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -58,7 +58,6 @@ class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     hang: bool = False  # say the text, then never end
     heard: tuple[Heard, ...] = ()  # only in recordings: what was new to the model
     model: str = ""  # only in recordings
-    carry: str = ""  # only in recordings
 
     def reason(self) -> StopReason:
         return self.stop or ("tool_calls" if self.tools else "end")

@@ -62,7 +62,7 @@ class Scripted:
         for number, call in enumerate(turn.tools, 1):
             yield ToolRequested(call.request(position, number))
         yield _usage(turn, request)
-        yield Stopped(turn.reason(), turn.carry)
+        yield Stopped(turn.reason())
 
     async def models(self) -> tuple[str, ...]:
         return (self._source,)
