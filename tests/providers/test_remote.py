@@ -82,8 +82,8 @@ def ask(
     key: str = KEY,
     rounds: int = 1,
 ) -> tuple[list[ModelEvent], ModelServer]:
-    async def collect(url: str) -> list[ModelEvent]:
-        place = Endpoint(url if dialect == "messages" else f"{url}/v1", key)
+    async def collect(server: ModelServer) -> list[ModelEvent]:
+        place = Endpoint(server.url if dialect == "messages" else server.openai, key)
         outside = (waits or Waits()).outside()
         remote = Remote(dialect, ALL[dialect][0](), place, silence_s=silence_s, retries=Retries(4), outside=outside)
         try:
@@ -92,7 +92,7 @@ def ask(
             await remote.aclose()
 
     with ModelServer(handler) as server:
-        return asyncio.run(asyncio.wait_for(collect(server.url), 60)), server
+        return asyncio.run(asyncio.wait_for(collect(server), 60)), server
 
 
 def said(dialect: str, turn: Turn, **more: Any) -> Reply:

@@ -193,6 +193,8 @@ PROJECT_MAY: Mapping[str, Change] = {
     "memory.limit": Change.FREELY,
     "memory.min_score": Change.FREELY,
     "memory.query_sources": Change.FEWER,
+    "model.timeout_ms": Change.FREELY,
+    "model.attempts": Change.LOWER,
 }
 """A setting that is not listed is the user's alone: it names a person's file, key, account, where data is sent, or what a
 foreign tool is taken for."""
