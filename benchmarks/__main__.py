@@ -13,7 +13,7 @@ import msgspec
 import benchmarks
 from benchmarks.figure import Figure, Unavailable
 
-APPARATUS = {"figure", "__main__"}
+APPARATUS = {"figure", "undisturbed", "__main__"}
 
 
 def names() -> list[str]:

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable
 
 from benchmarks.figure import Figure, Unavailable, at_most, medians
+from benchmarks.undisturbed import undisturbed
 from signoff.domain.errors import NotEnforceable
 from signoff.sandbox.outcome import Backend, Request
 from signoff.sandbox.profile import Profile
@@ -19,10 +20,11 @@ def measure() -> list[Figure]:
     bubblewrap = shutil.which("bwrap")
     if bubblewrap is None:
         raise Unavailable("bubblewrap is not installed")
-    figures = _compare(bubblewrap, "")
-    ballast = bytearray(os.urandom(4096) * (BIG // 4096))
-    figures += _compare(bubblewrap, f", {len(ballast) >> 20} MB parent")
-    del ballast
+    with undisturbed():
+        figures = _compare(bubblewrap, "")
+        ballast = bytearray(os.urandom(4096) * (BIG // 4096))
+        figures += _compare(bubblewrap, f", {len(ballast) >> 20} MB parent")
+        del ballast
     return figures
 
 

@@ -334,3 +334,33 @@ def test_time_passes_only_while_a_command_runs(session: Session) -> None:
     began = time.monotonic()
     outcome = sh(session, "true")
     assert 0 < outcome.duration_ms <= (time.monotonic() - began) * 1000
+
+
+CHANGED_PIPES = """
+import fcntl, os
+for pipe in (1, 2):
+    fcntl.fcntl(pipe, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC | os.O_APPEND)
+    fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, {size})
+    os.write(pipe, b"x")
+    os.fchmod(pipe, 0)
+"""
+
+
+@pytest.mark.parametrize("size", [4_096, 1_048_576])
+def test_a_command_cannot_change_the_streams_of_the_next(session: Session, size: int) -> None:
+    changed = session.run(Request(("/usr/bin/python3", "-c", CHANGED_PIPES.format(size=size))))
+    assert (changed.status, changed.stdout.data, changed.stderr.data) == (0, b"x", b"x"), changed
+    flags = "import fcntl, os; print([(oct(fcntl.fcntl(n, fcntl.F_GETFL) & ~0o100000), oct(os.fstat(n).st_mode)) for n in (1, 2)])"
+    assert session.run(Request(("/usr/bin/python3", "-c", flags))).stdout.text() == f"{[('0o1', '0o10600')] * 2}\n"
+    flood = sh(session, "head -c 3000000 /dev/zero | tee /dev/stderr")
+    assert (flood.status, len(flood.stdout.data), flood.stdout.omitted) == (0, 1_048_576, 3_000_000 - 1_048_576)
+
+
+@pytest.mark.parametrize("mode", [SandboxMode.WORKSPACE_WRITE, SandboxMode.DANGER_FULL_ACCESS])
+def test_what_one_command_says_never_shows_in_the_next(workspace: pathlib.Path, mode: SandboxMode) -> None:
+    with Session(Profile(workspace=str(workspace), mode=mode, limits=QUICK), os.environ) as session:
+        for turn in range(20):
+            words = f"head -c 70000 /dev/zero | tr '\\0' '{turn % 10}'; (sleep 60; echo late) & echo {turn} >&2"
+            outcome = sh(session, words)
+            assert (set(outcome.stdout.text()), outcome.stderr.text()) == ({str(turn % 10)}, f"{turn}\n")
+            assert sh(session, ":").stdout.data == b""

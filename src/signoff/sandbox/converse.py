@@ -10,7 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 from signoff.sandbox.inside import serve
-from signoff.sandbox.launch import Zygote
+from signoff.sandbox.launch import Pipes, Zygote
 from signoff.sandbox.outcome import Output
 from signoff.sandbox.profile import Limits
 
@@ -18,6 +18,7 @@ OnOutput = Callable[[int, bytes], object]  # 1 or 2 for the stream, what was wri
 
 _CHUNK = 262_144
 _TICK_MS = 100
+_ROUNDS = 8  # of a chunk each: a pipe holds a mebibyte at most
 _PATIENCE_MS = 5_000  # for an answer after everything was told to die
 _MEMORY_SLACK = 1.25  # pages shared between processes are counted more than once
 
@@ -39,13 +40,11 @@ class Tail:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._chunks: deque[bytes] | None = None
+        self._chunks: deque[bytes] = deque()
         self._size = 0
         self._omitted = 0
 
     def add(self, data: bytes) -> None:
-        if self._chunks is None:
-            self._chunks = deque()
         self._chunks.append(data)
         self._size += len(data)
         while self._size - len(self._chunks[0]) >= self._limit:
@@ -54,8 +53,6 @@ class Tail:
             self._omitted += dropped
 
     def output(self) -> Output:
-        if self._chunks is None:
-            return _SILENCE
         data = b"".join(self._chunks)
         over = max(0, len(data) - self._limit)
         return Output(data[over:], self._omitted + over)
@@ -67,10 +64,12 @@ _SILENCE = Output()
 class Feed:
     """Standard input that is more than nothing: bytes, or whatever a descriptor of ours has to give."""
 
-    def __init__(self, stdin: bytes | int) -> None:
+    def __init__(self, stdin: bytes | int, owner: tuple[int, int] | None) -> None:
         self.source = stdin if isinstance(stdin, int) else None
         self.pending = stdin if isinstance(stdin, bytes) else b""
         self.reader, self.writer = os.pipe2(os.O_CLOEXEC)
+        if owner is not None:
+            os.fchown(self.reader, *owner)
         os.set_blocking(self.writer, False)
 
     def sent(self) -> None:
@@ -109,70 +108,85 @@ class Feed:
 
 
 class Exchange:
-    """The descriptors of one command, and what is known about it so far."""
+    """One command and what is known about it so far."""
 
-    def __init__(
-        self,
-        zygote: Zygote,
-        limits: Limits,
-        stdin: bytes | int | None,
-        owner: tuple[int, int] | None,
-        stop: threading.Event | None = None,
-    ) -> None:
+    __slots__ = ("_deadline", "_next_look", "_stop_wanted", "_tails", "exhausted", "limits", "timed_out", "zygote")
+
+    def __init__(self, zygote: Zygote, limits: Limits, stop: threading.Event | None = None) -> None:
         self.zygote = zygote
         self._stop_wanted = stop
         self.limits = limits
-        self.feed = Feed(stdin) if stdin is not None else None
-        out, self._stdout = os.pipe2(os.O_CLOEXEC)
-        err, self._stderr = os.pipe2(os.O_CLOEXEC)
-        self.readers = {out: (1, Tail(limits.max_output_bytes)), err: (2, Tail(limits.max_output_bytes))}
-        if owner is not None:  # else a command could not open /dev/stdout again by its name
-            for pipe in (self._stdout, self._stderr, *([self.feed.reader] if self.feed else [])):
-                os.fchown(pipe, *owner)
+        self._tails: dict[int, Tail] = {}
         self.timed_out = False
         self.exhausted: str | None = None
-        self.reply: tuple[int, int, int] | None = None
         now = time.monotonic()
         self._deadline = now + limits.timeout_ms / 1000
         self._next_look = now + _TICK_MS / 1000
-        self._poll = select.poll()
 
-    def converse(self, cwd: str, argv: tuple[str, ...], on_output: OnOutput | None) -> Conversation:
-        stdin = self.feed.reader if self.feed else self.zygote.nothing
-        self.zygote.request(cwd, argv, [stdin, self._stdout, self._stderr])
-        if self.feed:
-            self.feed.sent()
-        self._until_answered(on_output)
-        # Our own copies of the writing ends were kept so that the end of a command wakes us once, not three times.
-        self._close_writers()
-        self._drain(on_output)
-        (_, out), (_, err) = self.readers.values()
-        return Conversation(self.reply, self.timed_out, self.exhausted, out.output(), err.output())
+    def converse(
+        self,
+        cwd: str,
+        argv: tuple[str, ...],
+        stdin: bytes | int | None,
+        on_output: OnOutput | None,
+    ) -> Conversation:
+        zygote = self.zygote
+        pipes = zygote.open_pipes()
+        feed = Feed(stdin, zygote.owner) if stdin is not None else None
+        try:
+            zygote.request(cwd, argv, feed.reader if feed else None, pipes.writers)
+            if pipes.writers:
+                pipes.handed_over()
+            if feed:
+                feed.sent()
+            reply = self._until_answered(pipes, feed, on_output)
+        finally:
+            if feed:
+                feed.finish()
+        return Conversation(reply, self.timed_out, self.exhausted, self._kept(pipes.output), self._kept(pipes.error))
 
-    def _until_answered(self, on_output: OnOutput | None) -> None:
-        control = self.zygote.control.fileno()
-        poll = self._poll
-        poll.register(control, select.POLLIN)
-        for descriptor in self.readers:
-            poll.register(descriptor, select.POLLIN)
+    def _kept(self, descriptor: int) -> Output:
+        tail = self._tails.get(descriptor)
+        return tail.output() if tail is not None else _SILENCE
+
+    def _until_answered(
+        self, pipes: Pipes, feed: Feed | None, on_output: OnOutput | None
+    ) -> tuple[int, int, int] | None:
+        control, poll = self.zygote.control.fileno(), pipes.poll
         fed: tuple[int, int] | None = None
-        while True:
-            if self.feed:
-                fed = _register(poll, fed, self.feed.wants())
-            wait = min(_TICK_MS, max(0.0, (self._deadline - time.monotonic()) * 1000))
-            for descriptor, _ in poll.poll(wait):
-                if descriptor == control:
-                    self.reply = self.zygote.reply()
-                    if self.feed and fed:
-                        poll.unregister(fed[0])
-                    poll.unregister(control)
-                    return
-                if descriptor in self.readers:
-                    self._read(descriptor, on_output)
-                elif self.feed:
-                    self.feed.go_on()
-            if not self._may_go_on(time.monotonic()):
-                return  # it does not answer: the caller ends the zygote
+        try:
+            while True:
+                if feed:
+                    fed = _register(poll, fed, feed.wants())
+                answered = False
+                for descriptor, _ in poll.poll(self._patience_ms()):
+                    if descriptor == control:
+                        answered = True
+                    elif descriptor == pipes.output or descriptor == pipes.error:
+                        self._read(pipes, descriptor, on_output)
+                    elif feed:
+                        feed.go_on()
+                if answered:
+                    return self._answer(pipes, on_output)
+                if not self._may_go_on(time.monotonic()):
+                    return None  # it does not answer: the caller ends the zygote
+        finally:
+            if fed:
+                poll.unregister(fed[0])
+
+    def _patience_ms(self) -> float:
+        return min(_TICK_MS, max(0.0, (self._deadline - time.monotonic()) * 1000))
+
+    def _answer(self, pipes: Pipes, on_output: OnOutput | None) -> tuple[int, int, int] | None:
+        """The answer, and what is still in the pipes. Without a PID namespace somebody may have kept an end of them and
+        go on writing: then we take a little more than a pipe can hold, and leave."""
+        reply = self.zygote.reply()
+        for _ in range(_ROUNDS if self._tails else 0):
+            ready = {one for one, event in pipes.poll.poll(0) if event & select.POLLIN}
+            left = [self._read(pipes, one, on_output) for one in (pipes.output, pipes.error) if one in ready]
+            if not any(left):
+                break
+        return reply
 
     def _may_go_on(self, now: float) -> bool:
         told = self.timed_out or self.exhausted is not None
@@ -192,37 +206,17 @@ class Exchange:
         self.zygote.stop(grace_ms)
         self._deadline = now + (grace_ms + _PATIENCE_MS) / 1000
 
-    def _read(self, descriptor: int, on_output: OnOutput | None) -> bool:
+    def _read(self, pipes: Pipes, descriptor: int, on_output: OnOutput | None) -> bool:
         data = os.read(descriptor, _CHUNK)
         if not data:
             return False
-        stream, tail = self.readers[descriptor]
+        tail = self._tails.get(descriptor)
+        if tail is None:
+            tail = self._tails[descriptor] = Tail(self.limits.max_output_bytes)
         tail.add(data)
         if on_output is not None:
-            on_output(stream, data)
+            on_output(1 if descriptor == pipes.output else 2, data)
         return True
-
-    def _drain(self, on_output: OnOutput | None) -> None:
-        """What is still in the pipes. Never waits: without a PID namespace somebody may have kept an end."""
-        left = True
-        while left:
-            left = False
-            for descriptor, event in self._poll.poll(0):
-                if event & select.POLLIN and descriptor in self.readers:
-                    left = self._read(descriptor, on_output) or left
-
-    def _close_writers(self) -> None:
-        if self._stdout >= 0:
-            os.close(self._stdout)
-            os.close(self._stderr)
-            self._stdout = self._stderr = -1
-
-    def close(self) -> None:
-        if self.feed:
-            self.feed.finish()
-        self._close_writers()
-        for descriptor in self.readers:
-            os.close(descriptor)
 
 
 def _register(poll: select.poll, was: tuple[int, int] | None, wanted: tuple[int, int] | None) -> tuple[int, int] | None:

@@ -60,12 +60,6 @@ class Ground:
     def backend(self) -> Backend:
         return self._candidates[0]
 
-    @property
-    def owner(self) -> tuple[int, int] | None:
-        """Who must own the pipes, where the commands are not us."""
-        confined = self.backend is Backend.NAMESPACES and self.identity.outer[0] != os.geteuid()
-        return self.identity.outer if confined else None
-
     def zygote(self) -> Zygote:
         """The strongest that works here. Once one worked, no weaker one is ever tried."""
         reasons: list[str] = []
@@ -87,6 +81,9 @@ class Ground:
                 self._plan = None
                 continue
             self._candidates = self._candidates[:1]
+            started.alone = self.backend in (Backend.NAMESPACES, Backend.BUBBLEWRAP)
+            if self.backend is Backend.NAMESPACES and self.identity.outer[0] != os.geteuid():
+                started.owner = self.identity.outer
             self._count_together(started)
             return started
 

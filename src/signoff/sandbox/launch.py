@@ -33,13 +33,43 @@ class Planned(msgspec.Struct, frozen=True):
     wrapper: tuple[str, ...] = ()
 
 
+class Pipes:
+    """What a zygote's commands write into. Our ends are watched together with its socket, which comes first: whoever
+    sees an answer sees in the same look all that was written before it."""
+
+    __slots__ = ("error", "output", "poll", "writers")
+
+    def __init__(self, control: int, owner: tuple[int, int] | None) -> None:
+        self.output, out = os.pipe2(os.O_CLOEXEC)
+        self.error, err = os.pipe2(os.O_CLOEXEC)
+        self.writers: tuple[int, ...] = (out, err)  # until they are handed over
+        if owner is not None:  # else a command could not open /dev/stdout again by its name
+            for pipe in self.writers:
+                os.fchown(pipe, *owner)
+        self.poll = select.poll()
+        for descriptor in (control, self.output, self.error):
+            self.poll.register(descriptor, select.POLLIN)
+
+    def handed_over(self) -> None:
+        for pipe in self.writers:
+            os.close(pipe)
+        self.writers = ()
+
+    def close(self) -> None:
+        self.handed_over()
+        os.close(self.output)
+        os.close(self.error)
+
+
 class Zygote:
     """One process tree inside, one command at a time. Not for several threads at once."""
 
     def __init__(self, process: int, control: _socket.socket) -> None:
         self.process = process  # the guard, or the zygote itself where there are no namespaces
         self.control = control
-        self.nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)  # the standard input of most commands
+        self._pipes: Pipes | None = None
+        self.owner: tuple[int, int] | None = None  # of the pipes, where the commands are not us
+        self.alone = False  # in a PID namespace: when a command has ended nobody can hold an end of its pipes
         self.level = 0
         self.lost = False  # it gave no answer: never to be used again
         self.listener: int | None = None
@@ -61,16 +91,32 @@ class Zygote:
                 f"the sandbox cannot be set up: {reason}"
             )
 
-    def request(self, cwd: str, argv: tuple[str, ...], descriptors: list[int]) -> None:
-        words = b"\0".join(os.fsencode(word) for word in (cwd, *argv))
+    def open_pipes(self) -> Pipes:
+        """For the next command: those of the one before, where only we and the zygote can have them."""
+        if self._pipes is not None and not self.alone:
+            self._pipes.close()
+            self._pipes = None
+        if self._pipes is None:
+            self._pipes = Pipes(self.control.fileno(), self.owner)
+        return self._pipes
+
+    def request(self, cwd: str, argv: tuple[str, ...], stdin: int | None, outputs: tuple[int, ...]) -> None:
+        """`outputs`: where to write from now on, or nothing: where the command before wrote."""
+        words = b"\0".join(map(os.fsencode, (cwd, *argv)))
+        kinds = (serve.INPUT if stdin is not None else 0) | (serve.OUTPUTS if outputs else 0)
+        descriptors = [*(() if stdin is None else (stdin,)), *outputs]
         held = None
-        if len(words) >= serve.LONGEST_MESSAGE:
+        if len(words) >= serve.LONGEST_MESSAGE - 2:
             held = os.memfd_create("words")
             _write_all(held, words)
-            words, descriptors = b"", [*descriptors, held]
-        rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", descriptors))]
+            words, kinds, descriptors = b"", kinds | serve.WORDS, [*descriptors, held]
         try:
-            self.control.sendmsg([serve.RUN + words], rights)
+            message = bytes((serve.RUN, kinds)) + words
+            if descriptors:
+                rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", descriptors))]
+                self.control.sendmsg([message], rights)
+            else:
+                self.control.send(message)
         except OSError as error:
             raise ChildLost("the sandbox is gone") from error
         finally:
@@ -80,7 +126,7 @@ class Zygote:
     def stop(self, grace_ms: int) -> None:
         """SIGTERM to everything, SIGKILL after the grace; at once when there is none."""
         with contextlib.suppress(OSError):
-            self.control.send(serve.STOP + grace_ms.to_bytes(4, "little"))
+            self.control.send(bytes((serve.STOP,)) + grace_ms.to_bytes(4, "little"))
 
     def reply(self) -> tuple[int, int, int] | None:
         """Kind, status or error number, leftovers; None when the zygote is gone."""
@@ -96,7 +142,8 @@ class Zygote:
     def close(self) -> None:
         """It ends by itself when the socket closes; if not in time, it is killed. Collected either way."""
         self.control.close()
-        os.close(self.nothing)
+        if self._pipes is not None:
+            self._pipes.close()
         if self.listener is not None:
             os.close(self.listener)
         _collect(self.process, 0 if self.lost else _END_MS)

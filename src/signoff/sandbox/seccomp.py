@@ -12,7 +12,9 @@ from signoff.sandbox.inside.architecture import TABLES, machine
 
 Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, value
 
-_LOAD, _RETURN, _EQUAL, _AT_LEAST, _ANY_BIT, _AND = 0x20, 0x06, 0x15, 0x35, 0x45, 0x54
+_LOAD, _RETURN, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _JUMP = 0x20, 0x06, 0x15, 0x35, 0x45, 0x54, 0x05
+_FARTHEST = 255  # that a condition can jump by itself
+_FEW = 3  # calls that are compared one by one
 _ALLOW, _ERROR, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _NUMBER, _ARCHITECTURE = 0, 4
 
@@ -132,13 +134,24 @@ def compile_filter(allowed: Families, *, set_group_id: bool, architecture: str |
         (_AT_LEAST, 0, 1, newest),
         _error(errno.ENOSYS),
     ]
-    for call, body in _bodies(allowed, _SET_USER_ID if set_group_id else _SET_ID_BITS):
-        if call in numbers:  # a machine without a call needs no rule for it
-            program += [(_EQUAL, 0, len(body), numbers[call]), *body]
-    program.append((_RETURN, 0, 0, _ALLOW))
+    bodies = _bodies(allowed, _SET_USER_ID if set_group_id else _SET_ID_BITS)
+    # a machine without a call needs no rule for it
+    program += _search(sorted((numbers[call], body) for call, body in bodies if call in numbers))
     return b"".join(
         code.to_bytes(2, "little") + bytes((yes, no)) + value.to_bytes(4, "little") for code, yes, no, value in program
     )
+
+
+def _search(rules: list[tuple[int, list[Instruction]]]) -> list[Instruction]:
+    """Find the rule of a call by halving: every call a command makes goes through this, however many rules there are."""
+    if len(rules) <= _FEW:
+        compared = [step for number, body in rules for step in ((_EQUAL, 0, len(body), number), *body)]
+        return [*compared, _allow()]
+    middle = len(rules) // 2
+    below, above = _search(rules[:middle]), _search(rules[middle:])
+    if len(below) <= _FARTHEST:
+        return [(_AT_LEAST, len(below), 0, rules[middle][0]), *below, *above]
+    return [(_AT_LEAST, 0, 1, rules[middle][0]), (_JUMP, 0, 0, len(below)), *below, *above]
 
 
 def _bodies(allowed: Families, id_bits: int) -> list[tuple[str, list[Instruction]]]:

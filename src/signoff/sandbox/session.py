@@ -110,11 +110,8 @@ class Session:
         try:
             if on_start is not None:
                 on_start(zygote.process)  # ending that process ends the command and all it started
-            exchange = Exchange(zygote, limits, request.stdin, self._ground.owner, stop)
-            try:
-                conversation = exchange.converse(cwd, request.argv, on_output)
-            finally:
-                exchange.close()
+            exchange = Exchange(zygote, limits, stop)
+            conversation = exchange.converse(cwd, request.argv, request.stdin, on_output)
             answered = conversation.reply is not None
             refused = tuple(zygote.refused)
             conversation = _with_limit(conversation, zygote)

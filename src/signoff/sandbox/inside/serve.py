@@ -1,55 +1,35 @@
 """Serve one command at a time from inside: spawn, watch, stop, and leave nothing alive.
 
-The control socket keeps message borders. Towards us: RUN with three descriptors (and a fourth that holds the words when
-they are too long for a message), or STOP with the milliseconds between SIGTERM and SIGKILL. From us: fixed-size replies.
-The parent never evaluates anything that comes from here.
+The control socket keeps message borders. Towards us: RUN with a byte that says which descriptors come along, or STOP with
+the milliseconds between SIGTERM and SIGKILL. From us: fixed-size replies. The parent never evaluates anything that comes
+from here.
+
+What a command writes goes into pipes that stay from one command to the next: when it has ended nothing is left that could
+hold an end of them, and making new ones would be the dearest part of a short command.
 """
 
 import _signal  # type: ignore[import-not-found]  # `signal` takes five milliseconds to load
 import _socket
+import fcntl
 import os
 import select
 import struct
 import time
 
-RUN, STOP = b"R", b"S"
+from signoff.sandbox.inside.spawn import Spawner
+
+RUN, STOP = 0x52, 0x53
+INPUT, OUTPUTS, WORDS = (
+    1,
+    2,
+    4,
+)  # descriptors sent along, in this order: standard input; output and error; a file of words
 READY, FAILED, UNMAPPABLE, ENDED, NO_DIRECTORY, NO_PROGRAM = range(6)
 REPLY = struct.Struct("<Biii")  # kind, wait status or error number, leftovers, Landlock level
-LONGEST_MESSAGE = 65_536
+LONGEST_MESSAGE = 32_768
+PIPE_SIZE = 65_536
 _TICK_MS = 100
 _NOTHING_LEFT = ChildProcessError
-
-
-class Spawner:
-    """The environment and the search path, prepared once for the session."""
-
-    def __init__(self, environment: dict[bytes, bytes]) -> None:
-        self.environment = environment
-        self.path = [part or b"." for part in environment.get(b"PATH", b"/usr/bin:/bin").split(b":")]
-        self.found: dict[bytes, bytes] = {}
-
-    def spawn(self, words: list[bytes], descriptors: list[int]) -> int:
-        actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(descriptors[:3])]
-        known = self.found.get(words[0])
-        if known is not None:
-            try:
-                return os.posix_spawn(known, words, self.environment, file_actions=actions, setsid=True)
-            except FileNotFoundError:
-                del self.found[words[0]]
-        program = self._find(words[0])
-        return os.posix_spawn(program, words, self.environment, file_actions=actions, setsid=True)
-
-    def _find(self, name: bytes) -> bytes:
-        """As a shell does, and like a shell remembering it, but only what no command can replace."""
-        if b"/" in name:
-            return name
-        for directory in self.path:
-            candidate = directory + b"/" + name
-            if os.access(candidate, os.X_OK) and not os.path.isdir(candidate):
-                if not any(os.access(place, os.W_OK) for place in self.path):
-                    self.found[name] = candidate
-                return candidate
-        raise FileNotFoundError(2, "not found on PATH")
 
 
 class Served:
@@ -57,6 +37,8 @@ class Served:
         self.control = control
         self.spawner = spawner
         self.alone = os.getpid() == 1
+        self.nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)  # the standard input of most commands
+        os.dup2(self.nothing, 0)
         self.poll = select.poll()
         self.poll.register(control.fileno(), select.POLLIN)
 
@@ -67,26 +49,48 @@ class Served:
             data, ancillary, _, _ = self.control.recvmsg(LONGEST_MESSAGE, room, _socket.MSG_CMSG_CLOEXEC)
             if not data:
                 return
-            if data[:1] == RUN:  # a STOP here came too late for its command
-                descriptors = list(struct.unpack(f"{len(ancillary[0][2]) // 4}i", ancillary[0][2]))
-                self.control.send(REPLY.pack(*self._command(data[1:], descriptors), 0))
+            if data[0] == RUN:  # a STOP here came too late for its command
+                if ancillary:
+                    data = self._take(data, ancillary[0][2])
+                self.control.send(REPLY.pack(*self._command(data), 0))
+                self._tidy()
 
-    def _command(self, data: bytes, descriptors: list[int]) -> tuple[int, int, int]:
+    def _take(self, data: bytes, rights: bytes) -> bytes:
+        """Put the descriptors that came along where the command finds them; the message, with its words."""
+        descriptors = list(struct.unpack(f"{len(rights) // 4}i", rights))
+        targets = [0] * bool(data[1] & INPUT) + [1, 2] * bool(data[1] & OUTPUTS)
+        for target, descriptor in zip(targets, descriptors, strict=False):
+            os.dup2(descriptor, target)
+        if data[1] & WORDS:
+            data = data[:2] + os.pread(descriptors[-1], os.fstat(descriptors[-1]).st_size, 0)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return data
+
+    def _tidy(self) -> None:
+        """A command can change how its pipes behave; the next one finds them as they were."""
+        for pipe in (1, 2):
+            try:
+                fcntl.fcntl(pipe, fcntl.F_SETFL, 0)
+                os.fchmod(pipe, 0o600)
+                if fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ) != PIPE_SIZE:
+                    fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
+            except OSError:
+                pass  # a pipe made larger stays so until it is empty; what is not ours to change was not the command's
+
+    def _command(self, data: bytes) -> tuple[int, int, int]:
+        directory, *words = data[2:].split(b"\0")
         try:
-            if len(descriptors) > 3:
-                data = os.pread(descriptors[3], os.fstat(descriptors[3]).st_size, 0)
-            directory, *words = data.split(b"\0")
-            try:
-                os.chdir(directory)
-            except OSError as error:
-                return NO_DIRECTORY, error.errno or 0, 0
-            try:
-                child = self.spawner.spawn(words, descriptors)
-            except OSError as error:
-                return NO_PROGRAM, error.errno or 0, 0
+            os.chdir(directory)
+        except OSError as error:
+            return NO_DIRECTORY, error.errno or 0, 0
+        try:
+            child = self.spawner.spawn(words)
+        except OSError as error:
+            return NO_PROGRAM, error.errno or 0, 0
         finally:
-            for descriptor in descriptors:
-                os.close(descriptor)
+            if data[1] & INPUT:
+                os.dup2(self.nothing, 0)  # else nobody would notice that the command reads no more
         status = self._watch(child)
         return ENDED, status, self._end_all()
 

@@ -15,7 +15,8 @@ import os
 import resource
 
 from signoff.sandbox.inside import kernel, landlock, mounts, privileges
-from signoff.sandbox.inside.serve import FAILED, READY, REPLY, UNMAPPABLE, Served, Spawner
+from signoff.sandbox.inside.serve import FAILED, READY, REPLY, UNMAPPABLE, Served
+from signoff.sandbox.inside.spawn import Spawner
 
 NEW_NAMESPACES = 0x3E020000  # user, mounts, processes, IPC, host name, cgroup; all but the network
 NEW_NETWORK = 0x40000000
