@@ -27,7 +27,7 @@ from signoff.domain.event import (
     RunEvent,
     Warned,
 )
-from signoff.domain.intent import FileRead, Intent
+from signoff.domain.intent import FileRead, Host, Intent
 from signoff.domain.late import late
 from signoff.domain.requirement import Forbidden, NeedsApproval, Skip
 from signoff.domain.settings import ApprovalPolicy
@@ -234,7 +234,8 @@ class Gate:
             begin=lambda request: self._sandboxes.begin(request, allowed),
             progress=lambda stream, text: loop.call_soon_threadsafe(self._show, CallProgress(call_id, text, stream)),
             show=self._show,
-            readable=lambda path: self._may_read(case, path),
+            readable=lambda path: self._permits(case, FileRead(path)),
+            reachable=lambda host: self._permits(case, host),
             files=self._files,
         )
         saved = await self._saved(case, clearance.verdict)
@@ -249,8 +250,8 @@ class Gate:
         artifacts = msgspec.structs.replace(done.artifacts, files_changed=changed)
         return msgspec.structs.replace(done, artifacts=artifacts)
 
-    def _may_read(self, case: Case, path: str) -> bool:
-        intent = followed(Intent(case.intent.tool, case.intent.action, (FileRead(path),)))
+    def _permits(self, case: Case, aspect: FileRead | Host) -> bool:
+        intent = followed(Intent(case.intent.tool, case.intent.action, (aspect,)))
         return self._rulebook.judge(intent, self._asking.granted)[0].decision is Decision.ALLOW
 
     async def _saved(self, case: Case, verdict: Verdict) -> Pending | None:

@@ -12,7 +12,7 @@ from signoff.domain.call import ToolCall, ToolResult
 from signoff.domain.context import Context
 from signoff.domain.event import RunEvent
 from signoff.domain.review import ReviewDecision
-from signoff.domain.settings import ApprovalPolicy, SandboxMode
+from signoff.domain.settings import ApprovalPolicy, Network, SandboxMode
 from signoff.gate import Gate, Sandboxes
 from signoff.tools.registry import Registry
 from signoff.tools.tool import FileAccess, Place, Tool
@@ -33,10 +33,11 @@ class Workbench:
         answers: Iterable[ReviewDecision] = (),
         tools: Iterable[Tool[Any]] = (),
         sandboxes: Sandboxes | None = None,
+        network: Network = Network.OFF,
         files: FileAccess | None = None,
     ) -> None:
         self.workspace = directory / "space"
-        self.workspace.mkdir(exist_ok=True)
+        self.workspace.mkdir(parents=True, exist_ok=True)
         self.home = directory / "home"
         self.home.mkdir(exist_ok=True)
         self.undo = directory / "undo"
@@ -48,7 +49,9 @@ class Workbench:
         self.registry = Registry()
         for tool in (UndoCall(undo), *tools):
             self.registry.add(tool)
-        context = Context(workspace=str(self.workspace), home=str(self.home), approval=approval, sandbox=sandbox)
+        context = Context(
+            workspace=str(self.workspace), home=str(self.home), approval=approval, sandbox=sandbox, network=network
+        )
         self.sandboxes = FakeSandboxes()
         self.gate = Gate(
             registry=self.registry,

@@ -30,6 +30,7 @@ TOOLS: Mapping[str, str] = {
     "run_terminal_cmd": "signoff.tools.run_terminal_cmd:RunTerminalCommand",
     "update_memory": "signoff.tools.update_memory:UpdateMemory",
     "update_plan": "signoff.tools.update_plan:UpdatePlan",
+    "web_fetch": "signoff.tools.web_fetch:WebFetch",
     "write_file": "signoff.tools.write_file:WriteFile",
 }
 _FOR_MEASURING = {"nothing"}

@@ -12,7 +12,7 @@ from signoff.approvals.request import Subject
 from signoff.domain.call import Artifacts, Failure, ToolCall
 from signoff.domain.errors import InvalidArguments, SandboxDenied
 from signoff.domain.event import RunEvent
-from signoff.domain.intent import Intent, Permission
+from signoff.domain.intent import Host, Intent, Permission
 from signoff.domain.settings import ApprovalPolicy
 from signoff.sandbox.converse import OnOutput
 from signoff.sandbox.jobs import Job
@@ -55,6 +55,7 @@ class Attempt(msgspec.Struct, frozen=True):
     progress: Callable[[str, str], object]  # stream and text, while it runs; from any thread
     show: Callable[[RunEvent], object]  # to the person, and to whoever else follows the run
     readable: Callable[[str], bool]  # would the policy let this call read that file as well?
+    reachable: Callable[[Host], bool]  # … and connect to that host?
     files: FileAccess | None = None
 
 
