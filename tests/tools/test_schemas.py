@@ -27,6 +27,7 @@ from signoff.tools.run_terminal_cmd import RunTerminalCommand
 from signoff.tools.tool import Tool, decode
 from signoff.tools.update_memory import UpdateMemory
 from signoff.tools.update_plan import UpdatePlan
+from signoff.tools.web_fetch import WebFetch
 from signoff.tools.write_file import WriteFile
 from tests.clauses import requirement
 
@@ -46,6 +47,7 @@ EXAMPLES: dict[type[Tool[Any]], dict[str, Any]] = {
     RunTerminalCommand: {"command": "true"},
     UpdateMemory: {"title": "x", "knowledge_to_store": "y"},
     UpdatePlan: {"entries": [{"content": "x"}]},
+    WebFetch: {"url": "https://example.org/"},
     WriteFile: {"path": "x", "content": ""},
 }
 
