@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import struct
 
@@ -12,6 +13,7 @@ from signoff.domain.settings import Network, SandboxMode
 from signoff.sandbox import identity, seccomp
 from signoff.sandbox.ground import candidates
 from signoff.sandbox.inside import landlock
+from signoff.sandbox.inside.architecture import TABLES
 from signoff.sandbox.outcome import Backend, Request, Strength
 from signoff.sandbox.profile import Profile
 from signoff.sandbox.session import Session
@@ -124,6 +126,8 @@ def verdict(program: bytes, number: int, *arguments: int, architecture: int = 0x
                 value = struct.unpack_from("<I", data, operand)[0]
             case 0x54:
                 value &= operand
+            case 0x05:
+                place += operand
             case 0x06:
                 return operand
             case 0x15 | 0x35 | 0x45:
@@ -174,6 +178,58 @@ def verdict(program: bytes, number: int, *arguments: int, architecture: int = 0x
 )  # fmt: skip
 def test_the_filter_answers(call: tuple[int, ...], expected: int) -> None:
     assert verdict(seccomp.compile_filter((1,), set_group_id=False, architecture="x86_64"), *call) == expected
+
+
+SAME_MEANING = [
+    # name, arguments, expected: whatever the machine, the same call gets the same answer
+    ("ptrace", (), EPERM), ("io_uring_setup", (), ENOSYS), ("clone3", (), ENOSYS), ("openat2", (), ENOSYS),
+    ("clone", (17,), ALLOW), ("clone", (0x10000011,), EPERM), ("clone", (0x110000011,), EPERM),
+    ("socket", (1, 1), ALLOW), ("socket", (2, 1), EPERM), ("socket", (1, 3), EPERM), ("socketpair", (2,), EPERM),
+    ("ioctl", (0, 0x5401), ALLOW), ("ioctl", (0, 0x5412), EPERM), ("ioctl", (0, 1 << 32 | 0x5412), EPERM),
+    ("fchmodat", (0, 0, 0o755), ALLOW), ("fchmodat", (0, 0, 0o4755), EPERM), ("fchmodat2", (0, 0, 0o4755), EPERM),
+    ("openat", (0, 0, 0o100, 0o4755), EPERM), ("openat", (0, 0, 0, 0o4755), ALLOW),
+    ("prlimit64", (0, 4, 1), PRETEND), ("prlimit64", (1, 7, 1), EPERM), ("setpriority", (0, 1), EPERM),
+    ("mount", (), EPERM), ("unshare", (), EPERM), ("setns", (), EPERM), ("bpf", (), ENOSYS), ("keyctl", (), ENOSYS),
+    ("process_vm_readv", (), EPERM), ("open_by_handle_at", (), EPERM), ("memfd_secret", (), ENOSYS),
+    ("personality", (0x0400000,), EPERM), ("perf_event_open", (), ENOSYS), ("userfaultfd", (), ENOSYS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("machine", TABLES)
+@pytest.mark.parametrize(("name", "arguments", "expected"), SAME_MEANING)
+def test_the_filter_means_the_same_on_every_machine(
+    machine: str, name: str, arguments: tuple[int, ...], expected: int
+) -> None:
+    audit, newest, numbers = TABLES[machine]
+    program = seccomp.compile_filter((1,), set_group_id=False, architecture=machine)
+    assert verdict(program, numbers[name], *arguments, architecture=audit) == expected
+    assert verdict(program, newest, architecture=audit) == ENOSYS
+    assert {verdict(program, numbers[name], architecture=other) for other in (0x40000028, 0x40000003)} == {KILL}
+
+
+@pytest.mark.parametrize("machine", TABLES)
+def test_no_call_gets_another_calls_answer(machine: str) -> None:
+    """The search by halves finds exactly the calls that have a rule: every other number passes."""
+    audit, newest, numbers = TABLES[machine]
+    program = seccomp.compile_filter((), set_group_id=False, architecture=machine)
+    refused = {number for number in range(newest) if verdict(program, number, architecture=audit) != ALLOW}
+    assert refused <= set(numbers.values())
+    always = [*seccomp.REFUSED, *seccomp.ABSENT, "socket"]
+    assert refused >= {numbers[name] for name in always if name in numbers}
+
+
+HEADERS = pathlib.Path("/usr/include/asm-generic/unistd.h")
+
+
+@pytest.mark.skipif(not HEADERS.exists(), reason="the kernel's headers are not installed")
+def test_the_numbers_are_the_kernels() -> None:
+    """The generic header is that of aarch64; from 424 on every machine has the same numbers."""
+    known = {name: int(number) for name, number in re.findall(r"#define __NR_(\w+)\s+(\d+)\n", HEADERS.read_text())}
+    wrong = {name: number for name, number in TABLES["aarch64"][2].items() if known.get(name, number) != number}
+    assert wrong == {}
+    assert set(TABLES["aarch64"][2]) - set(known) <= {"fchmodat2"}  # newer than some headers
+    shared = {name: number for name, number in TABLES["x86_64"][2].items() if number >= 424}
+    assert shared == {name: number for name, number in TABLES["aarch64"][2].items() if number >= 424}
 
 
 def test_the_filter_knows_its_settings() -> None:

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 import pytest
 
 from signoff.domain.errors import NotEnforceable
-from signoff.sandbox import placeholders, protected
+from signoff.sandbox import credentials, placeholders, protected
 from signoff.sandbox.ground import journals
 from signoff.sandbox.outcome import Request
 from signoff.sandbox.profile import Profile
 from signoff.sandbox.session import Session
+from tests.sandbox.arena import NOBODY, arena, arms, through_a_session, usable
 
 GIT = ["git", "-c", "init.defaultBranch=main", "-c", "user.name=t", "-c", "user.email=t@t", "-c", "safe.directory=*"]
 
@@ -130,6 +131,68 @@ def test_environment_files_are_masked_deep_down_and_among_many_others(workspace:
         (workspace / f"f{number}").touch()
     with Session(Profile(workspace=str(workspace)), os.environ) as session:
         assert run(session, "grep -r TOKEN . ") != 0
+
+
+def test_environment_files_are_masked_behind_thousands_of_directories(workspace: pathlib.Path) -> None:
+    for number in range(3_000):
+        (workspace / f"a{number}").mkdir()
+    last = workspace / "a7" / "b" / "c"
+    last.mkdir(parents=True)
+    (last / ".env").write_text("TOKEN=1")
+    (last / "settings").write_text("TOKEN=2")
+    (workspace / ".env.shared").symlink_to(last / "settings")
+    with Session(Profile(workspace=str(workspace)), os.environ) as session:
+        assert run(session, "grep -r TOKEN .") != 0
+
+
+@pytest.mark.parametrize("limit", ["_MOST_DIRECTORIES", "_MOST_FILES"])
+def test_more_than_can_be_searched_or_hidden_is_refused(
+    workspace: pathlib.Path, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credentials, limit, 5)
+    for number in range(6):
+        (workspace / f"d{number}").mkdir()
+        (workspace / f"d{number}" / ".env").touch()
+    with pytest.raises(NotEnforceable, match="cannot all be hidden"):
+        Session(Profile(workspace=str(workspace)), os.environ).__enter__()
+
+
+LOCK = """
+import os
+os.mkdir("locked"); os.rename("one", "locked/one"); os.chmod("locked", 0)
+top = os.open(".", os.O_RDONLY)
+for _ in range(60):
+    os.mkdir("x" * 200); os.chdir("x" * 200)
+os.rename("two", "two", src_dir_fd=top)
+"""
+UNLOCK = """
+import os, sys
+found = ""
+try:
+    os.chmod("locked", 0o700)
+    found += open("locked/one/.env").read()
+except OSError: pass
+try:
+    for _ in range(60): os.chdir("x" * 200)
+    found += open("two/.env").read()
+except OSError: pass
+sys.exit("TOKEN" not in found)
+"""
+
+
+def test_neither_a_closed_directory_nor_a_long_path_hides_a_file_from_the_search() -> None:
+    """As an ordinary user: root would see into the directory anyway."""
+    with arena(usable(next((arm for arm in arms() if arm.user == NOBODY), arms()[0]))) as place:
+        for name in ("one", "two"):
+            (place.workspace / name).mkdir()
+            (place.workspace / name / ".env").write_text("TOKEN=1")
+            os.chown(place.workspace / name, place.arm.user, place.arm.user)
+        locked = through_a_session(place, [["/usr/bin/python3", "-c", LOCK]])
+        assert locked[0]["status"] == 0, locked
+        read = through_a_session(place, [["/usr/bin/python3", "-c", UNLOCK]])
+        control = through_a_session(place, [["/usr/bin/python3", "-c", UNLOCK]], mode="danger-full-access")
+        subprocess.run(["rm", "-rf", str(place.workspace / ("x" * 200))], check=True)
+        assert (read[0]["status"], control[0]["status"]) == (1, 0)
 
 
 def test_a_masked_file_saved_anew_is_masked_again(workspace: pathlib.Path) -> None:

@@ -1,10 +1,10 @@
 """Where secrets lie on a machine: places that stay masked whatever else a profile lets a command read."""
 
-import itertools
 import os
 import pwd
 from collections.abc import Iterator
 
+from signoff.domain.errors import NotEnforceable
 from signoff.policy.rules.sensitive import IN_A_HOME
 
 _IN_THE_SYSTEM = [
@@ -35,8 +35,8 @@ _IN_THE_SYSTEM = [
 ]
 
 _PUBLIC_ENDINGS = (".example", ".sample", ".template")
-_SEARCHED_LAST = frozenset({"node_modules", ".venv", "venv", "target", "__pycache__", ".tox", "site-packages"})
-_MOST_DIRECTORIES, _MOST_OF_THE_LAST = 1_000, 200
+_MOST_DIRECTORIES, _MOST_FILES = 200_000, 500
+_LONGEST_PATH = 3_000  # bytes; a mask needs a path that the kernel takes with a little put in front
 
 
 def stores(home: str) -> list[str]:
@@ -47,28 +47,50 @@ def stores(home: str) -> list[str]:
 
 
 def environment_files(root: str) -> list[str]:
-    """`.env` and its siblings, nearest first; a mask stays on the file when a directory above is renamed."""
-    return [path for path in _walk(root) if is_environment_file(os.path.basename(path))]
+    """`.env` and its siblings wherever they lie below a root, and directories that cannot be searched for them.
+
+    All of it is searched, so that nothing hides behind many other things; what is too much is refused, never left out.
+    A mask stays on the file when a directory above is renamed.
+    """
+    waiting, found = [root], list[str]()
+    for directory in waiting:  # grows while it is walked: nearest first
+        if len(os.fsencode(directory)) > _LONGEST_PATH:
+            found.append(directory)
+            continue
+        try:
+            with os.scandir(directory) as entries:
+                below, files = _look(entries, root)
+        except FileNotFoundError:
+            continue
+        except OSError:  # closed to us, but a command could open it again
+            found.append(directory)
+            continue
+        waiting += below
+        found += files
+        if len(waiting) > _MOST_DIRECTORIES or len(found) > _MOST_FILES:
+            raise NotEnforceable(
+                f"{root} holds more than {_MOST_DIRECTORIES} directories or {_MOST_FILES} files such as .env, "
+                "so that they cannot all be hidden",
+                hint="Start in a smaller directory, or remove what is not needed.",
+            )
+    return found
+
+
+def _look(entries: Iterator[os.DirEntry[str]], root: str) -> tuple[list[str], list[str]]:
+    """The directories, and the files to hide: those of such a name, and what a link of such a name leads to."""
+    below, found = [], []
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            below.append(entry.path)
+        elif is_environment_file(entry.name):
+            real = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
+            if real.startswith(f"{root}/") and not real.endswith(_PUBLIC_ENDINGS) and os.path.isfile(real):
+                found.append(real)
+    return below, found
 
 
 def is_environment_file(name: str) -> bool:
-    return name.startswith(".env") and not name.endswith(_PUBLIC_ENDINGS)
-
-
-def _walk(root: str) -> Iterator[str]:
-    """Files of the nearest directories. Each is read whole: however many files are put into it, none hides another."""
-    waiting, last = [root], list[str]()
-    for directories, most in ((waiting, _MOST_DIRECTORIES), (last, _MOST_OF_THE_LAST)):
-        for directory in itertools.islice(directories, most):  # they grow while they are walked
-            try:
-                entries = list(os.scandir(directory))
-            except OSError:
-                continue
-            for entry in entries:
-                if not entry.is_dir(follow_symlinks=False):
-                    yield from [entry.path] if entry.is_file(follow_symlinks=False) else []
-                elif entry.name != ".git":
-                    (last if entry.name in _SEARCHED_LAST else directories).append(entry.path)
+    return name[:4].lower() == ".env" and not name.endswith(_PUBLIC_ENDINGS)
 
 
 def closed_to_others(directory: str) -> list[str]:

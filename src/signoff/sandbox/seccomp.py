@@ -27,7 +27,7 @@ _CORE = 4  # RLIMIT_CORE
 _PERSONALITIES = (0, 0x0008, 0x20000, 0x40000, 0xFFFFFFFF)
 _TERMINAL_REQUESTS = (0x5412, 0x541C, 0x541D, 0x5423)  # TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD
 
-_REFUSED = [
+REFUSED = [
     "ptrace",
     "process_vm_readv",
     "process_vm_writev",
@@ -83,7 +83,7 @@ _REFUSED = [
 ]
 
 # Absent rather than forbidden, so that libraries take their other way.
-_ABSENT = [
+ABSENT = [
     "clone3",
     "openat2",
     "add_key",
@@ -123,7 +123,7 @@ def compile_filter(allowed: Families, *, set_group_id: bool, architecture: str |
     if name not in TABLES:
         raise NotEnforceable(
             f"there is no system call table for {name}",
-            hint="The sandbox runs on x86_64. Use --mode danger-full-access only inside another sandbox.",
+            hint="The sandbox runs on x86_64 and aarch64. Use --mode danger-full-access only inside another sandbox.",
         )
     audit, newest, numbers = TABLES[name]
     program = [
@@ -156,8 +156,8 @@ def _search(rules: list[tuple[int, list[Instruction]]]) -> list[Instruction]:
 
 def _bodies(allowed: Families, id_bits: int) -> list[tuple[str, list[Instruction]]]:
     """What is done about each call. Every body ends in a return."""
-    bodies = [(call, [_error(errno.EPERM)]) for call in _REFUSED]
-    bodies += [(call, [_error(errno.ENOSYS)]) for call in _ABSENT]
+    bodies = [(call, [_error(errno.EPERM)]) for call in REFUSED]
+    bodies += [(call, [_error(errno.ENOSYS)]) for call in ABSENT]
     bodies += [
         ("clone", [_argument(0), *_refuse_bits(_NEW_NAMESPACES)]),
         ("socket", [_argument(0), *_only(allowed), _argument(1), (_AND, 0, 0, 0xF), *_refuse_values(_RAW)]),
