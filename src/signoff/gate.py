@@ -37,20 +37,20 @@ from signoff.ledger.durable import LONGEST_SYNC_S, durable
 from signoff.ledger.log import Ledger, Ticket
 from signoff.ledger.records import DecidedBy, Outcome, decision_of, result_of
 from signoff.ledger.records import Decision as DecisionRecord
-from signoff.sandbox.converse import OnOutput
 from signoff.sandbox.jobs import Job
+from signoff.sandbox.outcome import Allowance, OnOutput
 from signoff.sandbox.outcome import Outcome as ProcessOutcome
 from signoff.sandbox.outcome import Request as ProcessRequest
-from signoff.sandbox.sessions import Allowance
 from signoff.tools.allowance import allowance
 from signoff.tools.registry import Registry
 from signoff.tools.tool import Attempt, Done, FileAccess, Place, Tool, decode
 from signoff.undo.reach import reach
-from signoff.undo.snapshot import Pending, Undo
 
 if TYPE_CHECKING:
     import asyncio
     from concurrent import futures
+
+    from signoff.undo.snapshot import Pending, Undo
 else:
     asyncio = late("asyncio")
     futures = late("concurrent.futures")
@@ -83,7 +83,7 @@ class Gate:
         place: Place,
         approval: ApprovalPolicy,
         limit_s: float = 300.0,
-        undo: Undo | None = None,
+        undo: "Undo | None" = None,
         files: FileAccess | None = None,
         show: Callable[[RunEvent], None] = lambda event: None,
     ) -> None:
@@ -254,14 +254,14 @@ class Gate:
         intent = followed(Intent(case.intent.tool, case.intent.action, (aspect,)))
         return self._rulebook.judge(intent, self._asking.granted)[0].decision is Decision.ALLOW
 
-    async def _saved(self, case: Case, verdict: Verdict) -> Pending | None:
+    async def _saved(self, case: Case, verdict: Verdict) -> "Pending | None":
         """What the call may change, kept so that it can be put back; a call whose effects cannot be undone does not run."""
         paths = reach(case.intent, verdict)
         if self._undo is None or paths == ():
             return None
         return await asyncio.to_thread(self._undo.before, case.call.tool_call_id, case.call.name, paths)
 
-    def _left(self, saved: Pending) -> tuple[str, ...]:
+    def _left(self, saved: "Pending") -> tuple[str, ...]:
         try:
             return saved.after()
         except (SignoffError, OSError) as error:

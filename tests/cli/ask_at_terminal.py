@@ -7,7 +7,7 @@ import msgspec
 
 from signoff.approvals.review import ask
 from signoff.cli.terminal import TerminalReviewer
-from signoff.cli.wiring_gate import controlling_terminal
+from signoff.cli.wiring_door import controlling_terminal
 from signoff.domain.review import ReviewDecision
 from tests.cli.scenes import SCENES
 

@@ -2,10 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from signoff.sandbox.converse import OnOutput
 from signoff.sandbox.jobs import Job, State
-from signoff.sandbox.outcome import Backend, Cause, Denial, Outcome, Output, Request
-from signoff.sandbox.sessions import Allowance
+from signoff.sandbox.outcome import Allowance, Backend, Cause, Denial, OnOutput, Outcome, Output, Request
 
 FINE = Outcome(0, None, False, Output(b"fine\n"), Output(), Backend.NAMESPACES, 1.0)
 WRONG = Outcome(1, None, False, Output(), Output(b"wrong\n"), Backend.NAMESPACES, 1.0)

@@ -13,9 +13,9 @@ from signoff.domain.context import Context
 from signoff.domain.errors import NotEnforceable
 from signoff.domain.event import CallProgress
 from signoff.domain.settings import ApprovalPolicy
-from signoff.sandbox.outcome import Request
+from signoff.sandbox.outcome import Allowance, Request
 from signoff.sandbox.profile import Limits, Profile
-from signoff.sandbox.sessions import Allowance, Sessions, allowed
+from signoff.sandbox.sessions import Sessions, allowed
 from signoff.tools.tool import Place
 from tests.faults.history import History, Stream, violations
 from tests.gate.scene import MemoryFiles, Scene

@@ -12,7 +12,7 @@ from signoff.domain.settings import SandboxMode
 from signoff.sandbox import child, jobs
 from signoff.sandbox.background import in_sandbox
 from signoff.sandbox.jobs import Job, Jobs, Piece, State
-from signoff.sandbox.outcome import Request, Strength
+from signoff.sandbox.outcome import OnOutput, Request, Strength
 from signoff.sandbox.profile import Profile
 from signoff.sandbox.session import Session
 from tests.clauses import requirement
@@ -24,7 +24,7 @@ LIMIT = 20.0
 class Plain:
     """A job without a sandbox: a child and a thread that reads it."""
 
-    def __init__(self, program: child.Child, on_output: jobs.OnOutput, on_end: jobs.OnEnd) -> None:
+    def __init__(self, program: child.Child, on_output: OnOutput, on_end: jobs.OnEnd) -> None:
         self.pid = program.pid
         self._program, self._on_output, self._on_end = program, on_output, on_end
         self._stopped = threading.Lock()
@@ -47,8 +47,8 @@ class Plain:
 
 
 @pytest.fixture
-def start(tmp_path: pathlib.Path) -> Callable[[Request, jobs.OnOutput, jobs.OnEnd], Plain]:
-    def plain(request: Request, on_output: jobs.OnOutput, on_end: jobs.OnEnd) -> Plain:
+def start(tmp_path: pathlib.Path) -> Callable[[Request, OnOutput, jobs.OnEnd], Plain]:
+    def plain(request: Request, on_output: OnOutput, on_end: jobs.OnEnd) -> Plain:
         cwd = os.path.join(tmp_path, request.cwd or "")
         program = child.start(request.argv, environ=ENVIRON, cwd=cwd, stdin=child.Stream.NULL, stderr=child.Stream.NULL)
         return Plain(program, on_output, on_end)

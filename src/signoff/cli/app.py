@@ -4,7 +4,6 @@ import importlib
 import io
 import os
 import sys
-import traceback
 from typing import Any
 
 import click
@@ -118,6 +117,8 @@ def run(arguments: list[str]) -> int:
         raise  # nobody reads on: the entry point ends quietly
     except Exception as error:
         if debug:
+            import traceback
+
             traceback.print_exception(error)
         return explain(error)
 

@@ -21,7 +21,8 @@ import msgspec
 from signoff.approvals.unattended import Unattended
 from signoff.cli import wiring
 from signoff.cli.output import Output, Style
-from signoff.cli.wiring_gate import Run, opened
+from signoff.cli.wiring_door import Run
+from signoff.cli.wiring_gate import opened
 from signoff.domain.call import ToolResult
 from signoff.domain.errors import Exit, Refused, RefusedByPerson, SandboxDenied
 from signoff.domain.event import CallJudged, RunEvent

@@ -11,7 +11,8 @@ import msgspec
 from signoff.cli import wiring
 from signoff.cli.judging import COMMAND_LINE, approval_option, sandbox_option
 from signoff.cli.output import Output, json_option
-from signoff.cli.wiring_gate import Run, opened
+from signoff.cli.wiring_door import Run
+from signoff.cli.wiring_gate import opened
 from signoff.domain.call import Failure, ToolResult
 from signoff.domain.errors import Exit, exit_of
 from signoff.domain.event import CallJudged, ReviewAnswered, RunEvent, Warned

@@ -12,6 +12,7 @@ import msgspec
 
 from signoff.cli import wiring
 from signoff.cli.output import Output, json_option
+from signoff.cli.variables import variables
 from signoff.domain.errors import ParseError, UsageError
 from signoff.domain.settings import Network, Reads, SandboxMode
 from signoff.domain.visible import visible
@@ -103,14 +104,6 @@ def sandbox(output: Output, /, command: tuple[str, ...], as_json: bool, require:
     if outcome.timed_out:
         output.say(f"signoff: stopped after {profile.limits.timeout_ms} ms")
     return outcome.status
-
-
-def variables(given: tuple[str, ...]) -> dict[str, str]:
-    """What --env was given; also for `wrap`."""
-    wrong = next((each for each in given if "=" not in each or each.startswith("=")), None)
-    if wrong is not None:
-        raise UsageError(f"--env takes NAME=VALUE, not {visible(wrong)}")
-    return dict(each.split("=", 1) for each in given)
 
 
 def _profile(output: Output, options: dict[str, Any]) -> Profile:

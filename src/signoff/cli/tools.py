@@ -12,14 +12,15 @@ from signoff.cli import wiring
 from signoff.cli.app import Group
 from signoff.cli.judging import approval_option, sandbox_option
 from signoff.cli.output import Output, json_option
-from signoff.cli.wiring_gate import Run, opened
+from signoff.cli.wiring_door import Run
+from signoff.cli.wiring_gate import opened
 from signoff.cli.wiring_servers import tool_servers
 from signoff.domain.call import ToolResult
 from signoff.domain.errors import Exit, UsageError, exit_of
 from signoff.domain.event import CallProgress, Display, RunEvent, Warned
 from signoff.domain.visible import visible
-from signoff.sandbox.jobs import Jobs, OnEnd, OnOutput, Running
-from signoff.sandbox.outcome import Request
+from signoff.sandbox.jobs import Jobs, OnEnd, Running
+from signoff.sandbox.outcome import OnOutput, Request
 from signoff.tools.describe import Description, describe
 from signoff.tools.jobs import job_tools
 from signoff.tools.mcp_tool import PREFIX

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from signoff.cli import wiring
 from signoff.cli.output import Output
-from signoff.cli.wiring_gate import Run
+from signoff.cli.wiring_door import Run
 from signoff.config.layers import Configuration
 from signoff.domain.errors import MemoryFailed, UsageError
 from signoff.domain.settings import Settings
-from signoff.ledger import reading
 from signoff.ledger.records import Event, Line
 from signoff.ledger.tracing import Tracing
 
@@ -98,6 +97,7 @@ class _Remembered(Prompted):
         return prepend(merged)
 
     def learn(self, exit_code: int, tails: tuple[str, str]) -> None:
+        from signoff.ledger import reading
         from signoff.memory.signals import Observed, steps
 
         elapsed = int((time.monotonic() - self._started) * 1_000)

@@ -11,7 +11,7 @@ from signoff.approvals.request import ReviewRequest
 from signoff.approvals.review import Reviewer
 from signoff.cli import wiring
 from signoff.cli.output import Output
-from signoff.cli.wiring_gate import Run, opened, reviewer_of
+from signoff.cli.wiring_door import Run, door, reviewer_of
 from signoff.cli.wiring_prompt import Prompted
 from signoff.config import locations
 from signoff.config.layers import Configuration
@@ -81,7 +81,7 @@ def wrapped(output: Output, loaded: Configuration, command: tuple[str, ...], opt
 
     keyboard = Keyboard(reviewer_of(output, settings.policy))
     guarded = options.sandbox is not None
-    with opened(output, loaded, ("signoff", "wrap", *command), reviewer=keyboard, show=show, guarded=guarded) as run:
+    with door(output, loaded, ("signoff", "wrap", *command), reviewer=keyboard, show=show, guarded=guarded) as run:
         redactor = Redactor(settings.ledger.redact, reversible=False)
         tracing = Tracing.of(os.environ, run.run_id, wiring.project_name(loaded), redactor.text)
         if tracing.problem:

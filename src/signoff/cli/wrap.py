@@ -11,7 +11,7 @@ import msgspec
 from signoff.cli import wiring
 from signoff.cli.judging import COMMAND_LINE, approval_option
 from signoff.cli.output import Output
-from signoff.cli.sandbox import variables
+from signoff.cli.variables import variables
 from signoff.cli.wiring_wrap import Options, wrapped
 from signoff.domain.errors import UsageError
 from signoff.domain.settings import Audit, DefaultAction, GatekeeperMode, Inject, OnAsk, Redact, SandboxMode

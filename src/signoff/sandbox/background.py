@@ -6,8 +6,8 @@ from collections.abc import Callable
 import msgspec
 
 from signoff.domain.errors import ChildFailed, Exit, SignoffError
-from signoff.sandbox.jobs import OnEnd, OnOutput, Running, Starter
-from signoff.sandbox.outcome import Request
+from signoff.sandbox.jobs import OnEnd, Running, Starter
+from signoff.sandbox.outcome import OnOutput, Request
 from signoff.sandbox.session import Session
 
 _A_DAY_MS = 86_400_000

@@ -5,16 +5,13 @@ import select
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 
 import msgspec
 
 from signoff.sandbox.inside import serve
 from signoff.sandbox.launch import Pipes, Zygote
-from signoff.sandbox.outcome import Output
+from signoff.sandbox.outcome import OnOutput, Output
 from signoff.sandbox.profile import Limits
-
-OnOutput = Callable[[int, bytes], object]  # 1 or 2 for the stream, what was written
 
 _CHUNK = 262_144
 _TICK_MS = 100

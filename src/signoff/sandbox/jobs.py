@@ -14,12 +14,11 @@ from typing import Protocol
 import msgspec
 
 from signoff.domain.errors import InvalidArguments, ResourceExhausted
-from signoff.sandbox.outcome import Request
+from signoff.sandbox.outcome import OnOutput, Request
 
 MOST_JOBS = 64
 OUTPUT_BYTES = 1_048_576
 
-OnOutput = Callable[[int, bytes], object]
 OnEnd = Callable[[int], object]  # the exit status as a shell would say it
 
 

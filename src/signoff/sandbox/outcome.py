@@ -1,8 +1,11 @@
 """What is asked of the sandbox and what came of it."""
 
 import enum
+from collections.abc import Callable
 
 import msgspec
+
+OnOutput = Callable[[int, bytes], object]  # 1 or 2 for the stream, what was written
 
 
 class Backend(enum.StrEnum):
@@ -97,3 +100,12 @@ class Outcome(msgspec.Struct, frozen=True):
         if self.timed_out:
             return 124
         return 128 + self.signal if self.signal is not None else self.exit_code or 0
+
+
+class Allowance(msgspec.Struct, frozen=True):
+    """What one attempt may touch beyond the profile of the run."""
+
+    outside: bool = False
+    git_write: bool = False
+    writable: tuple[str, ...] = ()
+    unmasked: tuple[str, ...] = ()

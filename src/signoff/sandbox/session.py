@@ -16,14 +16,14 @@ import msgspec
 from signoff.domain.errors import ChildFailed, ChildLost, UsageError
 from signoff.sandbox import launch, plan
 from signoff.sandbox.cgroups import MEMORY
-from signoff.sandbox.converse import Conversation, Exchange, OnOutput
+from signoff.sandbox.converse import Conversation, Exchange
 from signoff.sandbox.denial import Evidence, Host, explain
 from signoff.sandbox.environment import settable
 from signoff.sandbox.ground import Ground, Start
 from signoff.sandbox.identity import Identity
 from signoff.sandbox.inside import serve
 from signoff.sandbox.launch import Zygote
-from signoff.sandbox.outcome import STRENGTH, Backend, Cause, Denial, Outcome, Request, Strength
+from signoff.sandbox.outcome import STRENGTH, Backend, Cause, Denial, OnOutput, Outcome, Request, Strength
 from signoff.sandbox.profile import Limits, Profile
 
 # Serve a listening descriptor until left, and tell which host:port was refused.

@@ -15,9 +15,8 @@ import msgspec
 from signoff.domain.late import late
 from signoff.domain.settings import SandboxMode
 from signoff.sandbox.background import in_sandbox
-from signoff.sandbox.converse import OnOutput
 from signoff.sandbox.jobs import Job, Jobs
-from signoff.sandbox.outcome import Outcome, Request, Strength
+from signoff.sandbox.outcome import Allowance, OnOutput, Outcome, Request, Strength
 from signoff.sandbox.profile import Profile
 from signoff.sandbox.session import Attach, Session
 
@@ -29,15 +28,6 @@ else:
     futures = late("concurrent.futures")
 
 _MOST_AT_ONCE = 16
-
-
-class Allowance(msgspec.Struct, frozen=True):
-    """What one attempt may touch beyond the profile of the run."""
-
-    outside: bool = False
-    git_write: bool = False
-    writable: tuple[str, ...] = ()
-    unmasked: tuple[str, ...] = ()
 
 
 class Sessions:

@@ -1,6 +1,8 @@
 """Somebody else's agent: its output passed through, its requests judged, its end tidy."""
 
-from signoff.supervisor.fake import FakeRunner
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from signoff.supervisor.session import (
     Abort,
     ControlCommand,
@@ -15,6 +17,9 @@ from signoff.supervisor.session import (
     Spec,
     StdinJsonl,
 )
+
+if TYPE_CHECKING:
+    from signoff.supervisor.fake import FakeRunner
 
 __all__ = [
     "Abort",
@@ -31,3 +36,10 @@ __all__ = [
     "Spec",
     "StdinJsonl",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The fake is for tests of those who embed us; a run does not load it."""
+    if name != "FakeRunner":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module("signoff.supervisor.fake").FakeRunner

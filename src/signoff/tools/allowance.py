@@ -2,7 +2,7 @@
 
 from signoff.domain.intent import FileRead, GitWrite, Intent
 from signoff.domain.verdict import Decision, Verdict
-from signoff.sandbox.sessions import Allowance
+from signoff.sandbox.outcome import Allowance
 
 
 def allowance(intent: Intent, verdict: Verdict, outside: bool, granted: tuple[str, ...]) -> Allowance:

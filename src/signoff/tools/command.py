@@ -9,8 +9,7 @@ import msgspec
 from signoff.domain.call import Artifacts, Failure
 from signoff.domain.errors import ResourceExhausted, SandboxDenied, ToolTimeout
 from signoff.domain.intent import Escalation
-from signoff.sandbox.converse import OnOutput
-from signoff.sandbox.outcome import Denial, Outcome
+from signoff.sandbox.outcome import Denial, OnOutput, Outcome
 from signoff.tools.plain_output import plain
 from signoff.tools.tool import Attempt, Done, Place
 

@@ -8,8 +8,7 @@ import msgspec
 from signoff.approvals.request import CommandSubject, Subject
 from signoff.domain.intent import Escalation, Intent, Permission
 from signoff.policy.intents import argv_intent
-from signoff.sandbox.converse import OnOutput
-from signoff.sandbox.outcome import Request
+from signoff.sandbox.outcome import OnOutput, Request
 from signoff.tools.command import CommandKey, done
 from signoff.tools.tool import Attempt, Done, Place, Tool
 

@@ -14,9 +14,8 @@ from signoff.domain.errors import InvalidArguments, SandboxDenied
 from signoff.domain.event import RunEvent
 from signoff.domain.intent import Host, Intent, Permission
 from signoff.domain.settings import ApprovalPolicy
-from signoff.sandbox.converse import OnOutput
 from signoff.sandbox.jobs import Job
-from signoff.sandbox.outcome import Outcome, Request
+from signoff.sandbox.outcome import OnOutput, Outcome, Request
 
 Arguments = TypeVar("Arguments", bound=msgspec.Struct)
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-import secrets
+import os
 from typing import Any
 
 from signoff.domain.settings import Redact
@@ -24,7 +24,7 @@ class Redactor:
     def __init__(self, level: Redact, *, reversible: bool = True) -> None:
         self.level = level
         self.kinds: set[str] = set()  # everything found so far
-        self._key = secrets.token_bytes(32) if reversible else None
+        self._key = os.urandom(32) if reversible else None
         self._secrets: dict[str, str] = {}
         self._clean: set[str] = set()
 
