@@ -50,7 +50,8 @@ def home(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Pat
     """A HOME of its own, so that no test sees or touches the developer's configuration."""
     directory = tmp_path / "home"
     directory.mkdir()
-    for name in [name for name in os.environ if name.startswith(("SIGNOFF_", "XDG_", "CODEX_"))]:
+    ours, vendors = ("SIGNOFF_", "XDG_", "CODEX_"), ("_API_KEY", "_BASE_URL", "_AUTH_TOKEN", "OLLAMA_HOST")
+    for name in [name for name in os.environ if name.startswith(ours) or name.endswith(vendors)]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(directory))
     return directory

@@ -9,6 +9,10 @@ import pytest
 from signoff.cli.wiring_model import model_name, provider_for
 from signoff.config.layers import Configuration, load
 from signoff.domain.errors import NoModel, UsageError
+from signoff.providers.provider import Message, ModelEvent, ModelRequest, Provider, Text, Usage
+from signoff.providers.script import Turn
+from tests.cli.program import signoff
+from tests.fakes.model_server import ModelServer, played
 
 
 @pytest.fixture
@@ -39,3 +43,52 @@ def test_the_option_wins_over_the_variable_and_the_variable_over_nothing(
 def test_a_provider_nobody_knows_is_a_mistake_in_the_arguments(loaded: Configuration) -> None:
     with pytest.raises(UsageError, match="no provider 'nobody'"):
         provider_for("nobody/model", loaded, {})
+
+
+KEY = "sk-test-0123456789abcdef"
+
+
+def test_a_key_on_the_command_line_is_refused(home: pathlib.Path) -> None:
+    ended = signoff("-c", "model.provider=openai", "-c", f"model.key={KEY}", "models", "openai")
+    assert (ended.status, KEY in ended.err) == (2, False)
+
+
+def test_a_key_in_a_file_that_others_can_read_is_refused(home: pathlib.Path) -> None:
+    path = home / ".config" / "signoff" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(f'[model]\nprovider = "openai"\nkey = "{KEY}"\n', encoding="utf-8")
+    path.chmod(0o644)
+    ended = signoff("models", "openai")
+    assert (ended.status, ended.err.splitlines()[1], KEY in ended.err) == (3, f"  chmod 600 {path}", False)
+    path.chmod(0o600)
+    with ModelServer(played([Turn()])) as server:
+        assert signoff("models", "openai", SIGNOFF_MODEL_BASE_URL=server.openai).status == 0
+        assert server.asked[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [("openai", "/v1/chat/completions"), ("openai-responses", "/v1/responses"), ("anthropic", "/v1/messages")],
+)
+def test_a_provider_made_from_variables_talks_prices_and_records(
+    home: pathlib.Path, tmp_path: pathlib.Path, name: str, path: str
+) -> None:
+    async def answer(provider: Provider) -> list[ModelEvent]:
+        try:
+            request = ModelRequest("small", (Message("user", (Text("hi"),)),))
+            return [event async for event in provider.stream(request)]
+        finally:
+            await provider.aclose()
+
+    flags = {"model.input_price": "1000000", "model.output_price": "0"}
+    with ModelServer(played([Turn(text="well")])) as server:
+        environ = {
+            "OPENAI_BASE_URL": server.openai,
+            "ANTHROPIC_BASE_URL": server.url,
+            "SIGNOFF_RECORD": f"{tmp_path}/r",
+        }
+        provider = provider_for(f"{name}/small", load({**os.environ, **environ}, home, flags), environ)
+        events = asyncio.run(answer(provider))
+    assert [event.cost_usd for event in events if isinstance(event, Usage)] == [10.0]
+    assert (server.asked[0].path, provider.name) == (path, name)
+    assert '"text":"well"' in (tmp_path / "r").read_text(encoding="utf-8")

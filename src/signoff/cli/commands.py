@@ -22,6 +22,7 @@ COMMANDS: dict[str, Entry] = {
     "execpolicy": Entry("signoff.cli.execpolicy:execpolicy", "Ask rule files, and nothing else, about a command."),
     "grants": Entry("signoff.cli.grants:grants", "See what was approved for good or for a while, and take it back."),
     "memory": Entry("signoff.cli.memory:memory", "Search what past runs taught, correct it, take it along."),
+    "models": Entry("signoff.cli.models:models", "See which model providers are set up, and what they offer."),
     "policy": Entry(
         "signoff.cli.policy:policy", "Try commands against the rules, test the rules, see what is in force."
     ),
