@@ -404,8 +404,24 @@ def module_text(source: pathlib.Path) -> str:
     for side in ("agent", "client", "protocol"):
         rows = "".join(f"    {m!r}: {tuple(row)!r},\n" for m, row in sorted(table[side].items()))
         text += f"{side.upper()}_METHODS: dict[str, tuple[str, str | None]] = {{\n{rows}}}\n"
+    text += baselines(source)
     rows = "".join(f"    {name!r}: {rules!r},\n" for name, rules in writer.lenient.items())
     return text + f"\nLENIENT: dict[str, dict[str, str]] = {{\n{rows}}}\n"
+
+
+def baselines(source: pathlib.Path) -> str:
+    """The method tables of the release: what is stable, and what is only in the unstable table."""
+    stable, unstable = (
+        json.loads((source / n).read_text(encoding="utf-8")) for n in ("meta.json", "meta.unstable.json")
+    )
+    text = "\n# Who receives which method, by the release's own tables; the unstable ones are those not yet stable.\n"
+    for name, table, without in (("STABLE", stable, {}), ("UNSTABLE", unstable, stable)):
+        sides = {
+            side: tuple(sorted(set(table[f"{side}Methods"].values()) - set(without.get(f"{side}Methods", {}).values())))
+            for side in ("agent", "client", "protocol")
+        }
+        text += f"{name}_METHODS: dict[str, tuple[str, ...]] = {sides!r}\n"
+    return text
 
 
 def formatted(text: str) -> str:

@@ -1033,6 +1033,55 @@ PROTOCOL_METHODS: dict[str, tuple[str, str | None]] = {
     "$/cancel_request": ("CancelRequestNotification", None),
 }
 
+# Who receives which method, by the release's own tables; the unstable ones are those not yet stable.
+STABLE_METHODS: dict[str, tuple[str, ...]] = {
+    "agent": (
+        "authenticate",
+        "initialize",
+        "logout",
+        "session/cancel",
+        "session/close",
+        "session/delete",
+        "session/list",
+        "session/load",
+        "session/new",
+        "session/prompt",
+        "session/resume",
+        "session/set_config_option",
+        "session/set_mode",
+    ),
+    "client": (
+        "elicitation/complete",
+        "elicitation/create",
+        "fs/read_text_file",
+        "fs/write_text_file",
+        "session/request_permission",
+        "session/update",
+        "terminal/create",
+        "terminal/kill",
+        "terminal/output",
+        "terminal/release",
+        "terminal/wait_for_exit",
+    ),
+    "protocol": ("$/cancel_request",),
+}
+UNSTABLE_METHODS: dict[str, tuple[str, ...]] = {
+    "agent": (
+        "auth/status",
+        "mcp/message",
+        "providers/disable",
+        "providers/list",
+        "providers/set",
+        "session/archive",
+        "session/fork",
+        "session/set_title",
+        "session/status",
+        "session/unarchive",
+    ),
+    "client": ("auth/status_update", "mcp/message"),
+    "protocol": (),
+}
+
 LENIENT: dict[str, dict[str, str]] = {
     "ToolCallUpdate": {
         "kind": "e",
