@@ -10,11 +10,14 @@ import pytest
 from signoff.domain.settings import SandboxSettings
 from signoff.sandbox.profile import resolve
 from signoff.sandbox.sessions import Sessions
+from signoff.tools import meaning
 from signoff.tools.codebase_search import CodebaseSearch
-from signoff.tools.search_index import SearchIndex, words
+from signoff.tools.meaning import by_meaning
+from signoff.tools.search_index import Found, SearchIndex, query_of, words
 from tests.clauses import requirement
 from tests.tools.workbench import Workbench, write
 
+BY = "index and meaning" if meaning.available() else "index"
 FILES = {
     "net/http_client.py": "class HTTPClient:\n    def fetchPage(self, url):\n        retry_with_backoff(url)\n",
     "db/store.py": "def save_record(row):\n    connection.execute('insert')\n",
@@ -47,7 +50,7 @@ def test_plain_words_find_names_in_code(bench: Workbench) -> None:
         ("retry backoff", "net/http_client.py"),
     ):
         found = search(bench, query)
-        assert (found["by"], found["hits"][0]["path"], found["hits"][0]["first_line"]) == ("index", first, 1), query
+        assert (found["by"], found["hits"][0]["path"], found["hits"][0]["first_line"]) == (BY, first, 1), query
     paths = {hit["path"] for hit in search(bench, "save record token")["hits"]}
     assert paths == {"db/store.py"}  # neither what is ignored nor what holds secrets
     assert {hit["path"] for hit in search(bench, "connection", "docs")["hits"]} == {"docs/guide.md"}
@@ -82,3 +85,22 @@ def test_without_an_index_words_are_grepped_and_that_is_said(bench: Workbench, t
 
 def test_words_are_split_where_people_join_them() -> None:
     assert words("readFile read_file HTTPServer2 été") == "read File readFile read file HTTP Server 2 HTTPServer2 été"
+
+
+def test_meaning_puts_what_was_meant_before_what_only_has_the_word() -> None:
+    if not meaning.available():
+        pytest.skip("the extra embedding is not installed")
+    found = [
+        Found("notes.txt", 1, "the bank of the river was muddy after the rain, and the boat lay there", 2.0),
+        Found("pay.py", 1, "def transfer_money(account): bank.withdraw(account, amount)", 1.9),
+        Found("last.txt", 1, "bank", 0.1),
+    ]
+
+    assert by_meaning("send money from a bank account", found)[0].path == "pay.py"
+    assert sorted(one.path for one in by_meaning("bank", found)) == ["last.txt", "notes.txt", "pay.py"]
+
+
+def test_words_that_say_nothing_are_not_asked_for() -> None:
+    assert query_of("Where is the readFile of this?") == '"read" OR "file" OR "readfile"'
+    assert query_of("what is this") == '"what" OR "is" OR "this"'
+    assert query_of("!?") == ""

@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from signoff.domain.settings import SandboxSettings
 from signoff.sandbox.profile import resolve
 from signoff.sandbox.sessions import Sessions
+from signoff.tools import ripgrep
 from signoff.tools.grep import Grep
 from tests.clauses import requirement
 from tests.tools.workbench import Workbench, write
@@ -31,12 +31,12 @@ FILES: dict[str, str | bytes] = {
     "multi": "begin\nend\nbegin end\n",
     "blank": "\n\nx\n",
 }
-ENGINES: list[Callable[[], str | None]] = [lambda: shutil.which("rg"), lambda: None]
+ENGINES: list[Callable[[], str | None]] = [ripgrep.program, lambda: None]
 
 
 @pytest.fixture(params=ENGINES, ids=["ripgrep", "python"])
 def bench(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[Workbench]:
-    if request.param is ENGINES[0] and shutil.which("rg") is None:
+    if request.param is ENGINES[0] and ripgrep.program() is None:
         pytest.skip("there is no ripgrep here")
     for name, content in FILES.items():
         write(tmp_path / "space" / name, content)

@@ -22,11 +22,12 @@ from signoff.gate import Sandboxes
 from signoff.ledger.log import Ledger
 from signoff.ledger.records import Event
 from signoff.sandbox.plan import protected_names
-from signoff.sandbox.profile import resolve
+from signoff.sandbox.profile import Profile, resolve
 from signoff.sandbox.session import Attach
 from signoff.sandbox.sessions import Sessions
 from signoff.tools.jobs import job_tools
 from signoff.tools.registry import Registry
+from signoff.tools.ripgrep import bundled
 from signoff.tools.tool import FileAccess, Tool
 from signoff.tools.undo import UndoCall
 from signoff.undo.snapshot import Undo
@@ -75,7 +76,7 @@ def _equipped(
     ask: Ask,
 ) -> Iterator[Equipment]:
     settings = loaded.settings
-    profile = resolve(settings.sandbox, workspace)
+    profile = _with_ripgrep(resolve(settings.sandbox, workspace))
     placeheld = protected_names(profile, str(locations.home(os.environ)))
     undo = Undo(str(locations.undo(os.environ)), workspace, ledger.run_id, placeheld)
     registry = Registry()
@@ -89,6 +90,12 @@ def _equipped(
             registry.add(tool)
         servers = functools.partial(tool_servers, loaded, registry, workspace, output.warn)
         yield Equipment(registry, elsewhere or sandboxes, undo, servers, sandboxes.jobs)
+
+
+def _with_ripgrep(profile: Profile) -> Profile:
+    """grep runs in the sandbox like any command, and the program it runs is ours."""
+    program = bundled()
+    return profile if program is None else msgspec.structs.replace(profile, readable=(*profile.readable, program))
 
 
 def _codebase_search() -> Tool[Any]:

@@ -14,6 +14,7 @@ from signoff.domain.errors import ToolError
 from signoff.domain.intent import Action, FileRead, Intent, Permission
 from signoff.files.ground import shown, spelled
 from signoff.policy.rules.sensitive import is_credential
+from signoff.tools import meaning
 from signoff.tools.grep import Grep, GrepArguments
 from signoff.tools.search_index import Found, SearchIndex, words
 from signoff.tools.tool import Attempt, Done, Place, Tool
@@ -34,7 +35,7 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 class Hits(msgspec.Struct, frozen=True):
-    """`by`: how they were found; `words` alone where the index cannot be used."""
+    """`by`: how they were found: `index`, `index and meaning` with the extra `embedding`, `words` where there is no index."""
 
     hits: tuple[Hit, ...]
     by: str
@@ -62,7 +63,8 @@ class CodebaseSearch(Tool[SearchArguments]):
     async def run(self, arguments: SearchArguments, attempt: Attempt) -> Done:
         try:
             found = await asyncio.to_thread(self._indexed, arguments, attempt.place)
-            hits, by, note = self._allowed(found, attempt), "index", None
+            by = "index and meaning" if meaning.available() else "index"
+            hits, note = self._allowed(found, attempt), None
         except (sqlite3.Error, OSError) as error:
             hits, by, note = await self._by_words(arguments, attempt), "words", f"there is no index: {error}"
         result = Hits(tuple(hits[:MOST_PLACES]), by, note)
@@ -76,7 +78,8 @@ class CodebaseSearch(Tool[SearchArguments]):
         with contextlib.closing(SearchIndex(os.path.join(self._directory, f"{name}.db"), place.workspace)) as index:
             index.refresh(lambda path: not is_credential(f"{place.workspace}/{path}", place.home))
             below = [shown(spelled(path, place.workspace), place.workspace) for path in arguments.target_directories]
-            return index.search(arguments.query, [path for path in below if path != "."], MOST_PLACES * 2)
+            found = index.search(arguments.query, [path for path in below if path != "."], MOST_PLACES * 2)
+        return meaning.by_meaning(arguments.query, found)
 
     def _allowed(self, found: list[Found], attempt: Attempt) -> list[Hit]:
         readable = {one.path: attempt.readable(os.path.join(attempt.place.workspace, one.path)) for one in found}

@@ -6,7 +6,6 @@ import base64
 import contextlib
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +18,7 @@ from signoff.domain.intent import Action, FileRead, Intent, Permission
 from signoff.files.ground import Ground, spelled
 from signoff.files.ignore import ALWAYS
 from signoff.sandbox.outcome import Outcome, Request
-from signoff.tools import search_child
+from signoff.tools import ripgrep, search_child
 from signoff.tools.glob_file_search import expanded, files_below, path_pattern
 from signoff.tools.tool import Attempt, Done, Place, Tool
 
@@ -62,7 +61,7 @@ class Grep(Tool[GrepArguments]):
     arguments = GrepArguments
     returns = Matches
 
-    def __init__(self, program: Callable[[], str | None] = lambda: shutil.which("rg")) -> None:
+    def __init__(self, program: Callable[[], str | None] = ripgrep.program) -> None:
         self._program = program
 
     def intent(self, arguments: GrepArguments, place: Place) -> Intent:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from signoff.files.ignore import walk
+from signoff.memory.words import MOST_WORDS, STOP
 
 LINES_A_PIECE = 40
 LARGEST_FILE = 1 << 20
@@ -42,6 +43,13 @@ def words(text: str) -> str:
         parts = _HUMPS.findall(word) if word.isascii() else [word]
         found += parts if len(parts) < 2 else [*parts, word]
     return " ".join(found)
+
+
+def query_of(question: str) -> str:
+    """What FTS5 is asked: any of the words that say something, each once."""
+    found = dict.fromkeys(word.lower() for word in words(question).split())
+    telling = [word for word in found if word not in STOP and len(word) > 1] or list(found)
+    return " OR ".join(f'"{word}"' for word in telling[:MOST_WORDS])
 
 
 class SearchIndex:
@@ -88,19 +96,23 @@ class SearchIndex:
 
     def search(self, query: str, below: Iterable[str], limit: int) -> list[Found]:
         """The pieces that fit best; `below` are directories relative to the workspace, none: everywhere."""
-        wanted = list(dict.fromkeys(word.lower() for word in words(query).split()))[:32]
-        if not wanted:
+        match = query_of(query)
+        if not match:
             return []
         directories = tuple(below)
         rows = self._connection.execute(
-            "SELECT p.path, p.first, p.text, bm25(words, 4.0, 1.0) AS rank FROM words JOIN piece p ON p.id = words.rowid"
-            " WHERE words MATCH ? ORDER BY rank",
-            (" OR ".join(f'"{word}"' for word in wanted),),
+            "SELECT rowid, bm25(words, 4.0, 1.0) AS rank FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?",
+            (match, -1 if directories else limit),  # what lies in a directory is only known row by row
         )
-        fitting = (row for row in rows if not directories or _lies_in(row[0], directories))
-        return [
-            Found(path, first, text, round(-rank, 4)) for path, first, text, rank in itertools.islice(fitting, limit)
-        ]
+        found = (Found(*self._piece(number), round(-rank, 4)) for number, rank in rows)
+        fitting = (one for one in found if not directories or _lies_in(one.path, directories))
+        return list(itertools.islice(fitting, limit))
+
+    def _piece(self, number: int) -> tuple[str, int, str]:
+        path, first, text = self._connection.execute(
+            "SELECT path, first, text FROM piece WHERE id = ?", (number,)
+        ).fetchone()
+        return path, first, text
 
     def _index(self, path: str, stamp: tuple[int, int, int], sha: str) -> int:
         data = self._read(path) if stamp[0] <= LARGEST_FILE else b""
