@@ -1,24 +1,16 @@
 """The memory in a file: what goes in comes out ranked, aged and explained, and what was acknowledged stays."""
 
-import os
 import pathlib
-import signal
-import sqlite3
-import subprocess
-import sys
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signoff.domain.errors import MemoryBadRequest, MemoryFailed, MemoryTimeout, MemoryUnavailable
-from signoff.domain.settings import MemorySettings
-from signoff.memory import database, embedding
+from signoff.domain.errors import MemoryBadRequest
+from signoff.memory import embedding
 from signoff.memory.admission import admitted
 from signoff.memory.embedded import Embedded
-from signoff.memory.inject import Prompt
 from signoff.memory.interface import Candidate, Query, Reference, Reply, Validation
-from signoff.memory.recall import Recall
 from signoff.memory.trust import DAY, Status
 from signoff.memory.upkeep import share
 
@@ -206,115 +198,6 @@ def test_meaning_finds_what_words_do_not(tmp_path: pathlib.Path) -> None:
     assert first.why["vector"] > 0
     (cat,) = meaning.add((Candidate("p", "cats", "A kitten sleeps."),))
     assert ids(meaning, "feline")[0] == cat
-
-
-WRITER = """
-import pathlib, sys
-from signoff.memory.embedded import Embedded
-from signoff.memory.interface import Candidate
-memory = Embedded(pathlib.Path(sys.argv[1]))
-for number in range(100_000):
-    print(memory.candidate(Candidate("p", f"question {number}", "answer")).value, flush=True)
-"""
-
-
-def test_what_was_acknowledged_survives_being_killed_at_any_moment(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / "memory.db"
-    acknowledged: list[str] = []
-    for kill_after in (1, 2, 3, 5, 8, 13, 21, 34):
-        child = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
-        assert child.stdout is not None
-        for line, _ in zip(child.stdout, range(kill_after), strict=False):
-            acknowledged.append(line.strip())
-        os.kill(child.pid, signal.SIGKILL)
-        acknowledged += [line.strip() for line in child.stdout if line.endswith("\n")]
-        child.wait(10)
-        child.stdout.close()
-    memory = Embedded(path)
-    assert all(memory.get(qa_id) is not None for qa_id in acknowledged)
-    with memory.database.reading() as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        counts = connection.execute("SELECT (SELECT count(*) FROM item), (SELECT count(*) FROM words)").fetchone()
-    assert counts[0] == counts[1] >= len(set(acknowledged))
-
-
-def degrades(path: pathlib.Path, kind: type[MemoryFailed]) -> None:
-    """The memory fails in our own words, and a run goes on without it and says so."""
-    said: list[str] = []
-    with pytest.raises(kind):
-        Embedded(path).candidate(Candidate("p", "new", "thing"))
-    try:
-        memory = Embedded(path)
-    except MemoryFailed:
-        return  # whoever opens it for a run takes NoMemory instead, and says why
-    recall = Recall(memory, MemorySettings(), "p", say=said.append)
-    recall.before("a question about the cache")
-    assert recall.before("new") == Prompt(system="", user="new")
-
-
-def test_a_locked_file(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "BUSY_SECONDS", 0.05)
-    path = tmp_path / "memory.db"
-    Embedded(path).close()
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN EXCLUSIVE")
-    degrades(path, MemoryTimeout)
-    other.execute("ROLLBACK")
-    other.close()
-
-
-def test_a_full_disk_loses_nothing_that_was_acknowledged(tmp_path: pathlib.Path) -> None:
-    memory = Embedded(tmp_path / "memory.db")
-    (kept,) = memory.add((Candidate("p", "kept", "yes"),))
-    with memory.database.reading() as connection:
-        (pages,) = connection.execute("PRAGMA page_count").fetchone()
-        connection.execute(f"PRAGMA max_page_count = {pages + 2}")
-    with pytest.raises(MemoryUnavailable, match="disk is full"):
-        memory.add(Candidate("p", f"question {number}", "word " * 500) for number in range(200))
-    assert ids(memory, "kept") == [kept]
-    assert ids(memory, "question word") == []
-
-
-@pytest.mark.parametrize("damage", [b"this is no database" * 300, b"SQLite format 3\0" + b"\xff" * 8_000])
-def test_a_damaged_file(tmp_path: pathlib.Path, damage: bytes) -> None:
-    path = tmp_path / "memory.db"
-    path.write_bytes(damage)
-    with pytest.raises(MemoryFailed, match="is damaged") as caught:
-        Embedded(path)
-    assert "Move it away" in (caught.value.hint or "")
-    assert path.read_bytes() == damage  # what can still be saved is not made worse
-
-
-def test_a_damaged_page(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / "memory.db"
-    memory = Embedded(path)
-    memory.add(Candidate("p", f"question {number}", "words and more words") for number in range(300))
-    memory.close()
-    data = bytearray(path.read_bytes())
-    for page in range(2, len(data) // 4096):
-        data[page * 4096 : page * 4096 + 200] = b"\xff" * 200
-    path.write_bytes(data)
-    recall = Recall(Embedded(path), MemorySettings(), "p", say=(said := list[str]()).append)
-    assert recall.before("question words") == Prompt(system="", user="question words")
-    assert len(said) == 1
-    assert "is damaged" in said[0]
-
-
-def test_a_place_that_cannot_be_written(tmp_path: pathlib.Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(MemoryUnavailable):
-        Embedded(tmp_path / "file" / "memory.db")
-    (tmp_path / "link").symlink_to(tmp_path / "elsewhere.db")
-    with pytest.raises(MemoryUnavailable):
-        Embedded(tmp_path / "link")
-
-
-def test_a_file_of_a_newer_signoff_is_left_alone(tmp_path: pathlib.Path) -> None:
-    connection = sqlite3.connect(tmp_path / "memory.db")
-    connection.execute("PRAGMA user_version = 99")
-    connection.close()
-    with pytest.raises(MemoryFailed, match="newer signoff"):
-        Embedded(tmp_path / "memory.db")
 
 
 def test_a_project_says_nothing_about_what_it_does_not_see(memory: Embedded) -> None:

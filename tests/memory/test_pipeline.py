@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from signoff.domain.call import Failure
 from signoff.domain.intent import Action
-from signoff.domain.settings import GatekeeperMode, Inject
+from signoff.domain.settings import GatekeeperMode, Inject, Source
 from signoff.ledger.records import Effects, Record, Request, Result
 from signoff.memory import gatekeeper, inject
 from signoff.memory.admission import holds_secret
 from signoff.memory.draft import draft
 from signoff.memory.interface import Candidate, Match, Reference
-from signoff.memory.query import LONGEST, Source, build, cut, entities
+from signoff.memory.query import LONGEST, build, cut, entities
 from signoff.memory.signals import Observed, Step, command_in, signals, steps, strength
 from signoff.memory.words import alike, dated, indexed, signature, wanted
 

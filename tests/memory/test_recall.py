@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 
 from signoff.domain.errors import MemoryTimeout
-from signoff.domain.settings import GatekeeperMode, Inject, MemorySettings
+from signoff.domain.settings import GatekeeperMode, Inject, MemorySettings, Source
 from signoff.ledger.records import Event
 from signoff.ledger.spans import Span, SpanEvent
 from signoff.ledger.tracing import Live, Tracing
 from signoff.memory.embedded import Embedded
 from signoff.memory.inject import Prompt, prepend
 from signoff.memory.interface import Candidate, Match, NoMemory, Query, Reply, Validation
-from signoff.memory.query import Source
 from signoff.memory.recall import Recall
 from signoff.memory.signals import Observed, Step
 from signoff.memory.trust import Status
@@ -71,7 +70,11 @@ def test_a_run_that_uses_an_answer_leaves_every_span_in_order(memory: Embedded) 
     (qa_id,) = memory.add((Candidate("p", "How do nested comments work in the lexer?", ANSWER),), Status.ACTIVE)
     watching, events = Watching(), list[Event]()
     chosen = MemorySettings(
-        inject_mode=Inject.USER, limit=4, min_score=0.1, session_file="s.md", query_sources=("prompt", "session_file")
+        inject_mode=Inject.USER,
+        limit=4,
+        min_score=0.1,
+        session_file="s.md",
+        query_sources=(Source.PROMPT, Source.SESSION_FILE),
     )
     recall = Recall(memory, chosen, "p", tracing=Tracing(watching), record=events.append)
     prompt = recall.before(

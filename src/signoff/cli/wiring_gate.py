@@ -105,15 +105,15 @@ def _codebase_search() -> Tool[Any]:
 
 
 def _update_memory(loaded: Configuration, run_id: str) -> Tool[Any]:
-    """On the embedded memory, unless memory is switched off or lives elsewhere."""
-    from signoff.memory.embedded import Embedded
+    """On the memory that is configured, in a file or remote, unless memory is switched off."""
+    from signoff.cli.wiring_memory import open_memory
     from signoff.memory.interface import Memory, NoMemory
     from signoff.tools.update_memory import UpdateMemory
 
     @functools.cache
     def memory() -> Memory:
         settings = loaded.settings.memory
-        return Embedded(locations.memory_database(os.environ)) if settings.enabled and not settings.url else NoMemory()
+        return open_memory(settings) if settings.enabled else NoMemory()
 
     return UpdateMemory(memory, wiring.project_name(loaded), run_id)
 

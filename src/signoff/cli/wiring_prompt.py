@@ -1,7 +1,7 @@
 """The prompt of a supervised agent: what is remembered goes into it before the run, what was learnt is kept after it."""
 
-import os
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from signoff.cli import wiring
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from signoff.memory.interface import Memory
 
 PLACEHOLDER = "{prompt}"
-LONGEST_SESSION_FILE = 64 * 1024
+LONGEST_TAIL = 2_000  # characters of each stream that the next run may look back on
 
 
 class Prompted:
@@ -73,6 +73,7 @@ class _Remembered(Prompted):
 
         super().__init__(text, into, run)
         self._settings: Settings = loaded.settings
+        self._project_id = wiring.project_name(loaded)
         memory: Memory = NoMemory()
         try:
             memory = open_memory(loaded.settings.memory)
@@ -81,30 +82,30 @@ class _Remembered(Prompted):
         self._recall = Recall(
             memory,
             loaded.settings.memory,
-            wiring.project_name(loaded),
+            self._project_id,
             tracing=tracing,
             record=run.ledger.submit,
             say=output.warn,
         )
 
     def prompt(self, text: str) -> str:
+        from signoff.cli.wiring_sources import texts
         from signoff.memory.inject import prepend
-        from signoff.memory.query import Source
 
-        session_file = self._settings.memory.session_file
-        texts = {Source.SESSION_FILE: _tail(session_file)} if session_file else {}
-        merged = self._recall.before(text, texts)
-        return prepend(merged)
+        said = texts(self._settings.memory, Path.cwd(), self._run.file.parent, self._project_id, self._run.run_id)
+        return prepend(self._recall.before(text, said))
 
     def learn(self, exit_code: int, tails: tuple[str, str]) -> None:
         from signoff.ledger import reading
         from signoff.memory.signals import Observed, steps
 
         elapsed = int((time.monotonic() - self._started) * 1_000)
-        self._run.ledger.write(Event("run.end", {"exit_code": exit_code, "duration_ms": elapsed}))
+        stdout, stderr = tails
+        ended = {"exit_code": exit_code, "duration_ms": elapsed}
+        ends = {"stdout_tail": stdout[-LONGEST_TAIL:], "stderr_tail": stderr[-LONGEST_TAIL:]}
+        self._run.ledger.write(Event("run.end", {**ended, **ends}))
         with self._run.file.open("rb") as file:
             records = [line.what for line in reading.read(file) if isinstance(line, Line)]
-        stdout, stderr = tails
         self._recall.after(
             Observed(exit_code, stdout, stderr, steps(records), run_id=self._run.run_id, duration_ms=elapsed)
         )
@@ -118,12 +119,3 @@ def _read(given: str) -> str:
             return file.read()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the prompt from {given[1:]}: {error}") from error
-
-
-def _tail(path: str) -> str:
-    try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - LONGEST_SESSION_FILE))
-            return file.read().decode("utf-8", "replace")
-    except OSError:
-        return ""

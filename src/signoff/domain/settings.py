@@ -111,6 +111,15 @@ class LedgerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     redact: Redact = Redact.BASIC
 
 
+class Source(enum.StrEnum):
+    """Where the words of a question to the memory come from."""
+
+    PROMPT = "prompt"
+    SESSION_FILE = "session_file"
+    RECENT_OUTPUT = "recent_output"
+    REPOSITORY = "repository"
+
+
 class MemorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     enabled: bool = True
     url: str | None = None  # None: the embedded store
@@ -122,7 +131,7 @@ class MemorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=20)] = 6
     min_score: Share = 0.2
     session_file: str | None = None
-    query_sources: tuple[str, ...] = ("prompt", "session_file")
+    query_sources: tuple[Source, ...] = (Source.PROMPT, Source.SESSION_FILE)
 
 
 class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

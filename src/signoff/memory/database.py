@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from signoff.domain.errors import MemoryFailed, MemoryTimeout, MemoryUnavailable
+from signoff.domain.errors import MemoryFailed, MemoryTimeout, MemoryUnavailable, SignoffError
+from signoff.memory.salvage import renew
 
 BUSY_SECONDS = 2.0
 
@@ -84,9 +85,8 @@ _KINDS: dict[str, tuple[type[MemoryFailed], str]] = {
     "SQLITE_CANTOPEN": (MemoryUnavailable, "cannot be opened"),
     "SQLITE_PERM": (MemoryUnavailable, "cannot be opened"),
     "SQLITE_IOERR": (MemoryUnavailable, "cannot be read or written"),
-    "SQLITE_CORRUPT": (MemoryFailed, "is damaged"),
-    "SQLITE_NOTADB": (MemoryFailed, "is damaged"),
 }
+_DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 
 class Database:
@@ -96,54 +96,55 @@ class Database:
         self.path = path
         self._lock = threading.RLock()
         with self._translated():
-            _make_private(path)
-            self._connection = sqlite3.connect(
-                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            try:
-                self._prepare()
-            except BaseException:
-                self._connection.close()
-                raise
+            self._open()
 
-    def _prepare(self) -> None:
-        self._connection.executescript(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;"
-            "PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;"
+    def _open(self) -> None:
+        _make_private(self.path)
+        self._inode = os.stat(self.path).st_ino
+        self._connection = sqlite3.connect(
+            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
-        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if version > len(MIGRATIONS):
-            raise MemoryFailed(f"{self.path} was written by a newer signoff", hint="Update signoff.")
-        if version < len(MIGRATIONS):
-            self._migrate()
-
-    def _migrate(self) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
         try:
-            (version,) = self._connection.execute("PRAGMA user_version").fetchone()  # somebody may have been faster
-            for script in MIGRATIONS[version:]:
-                for statement in _statements(script):
-                    self._connection.execute(statement)
-            self._connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-            self._connection.execute("COMMIT")
+            self._connection.executescript(
+                "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
+                "PRAGMA trusted_schema = OFF; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;"
+            )
+            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+            if version > len(MIGRATIONS):
+                raise MemoryFailed(f"{self.path} was written by a newer signoff", hint="Update signoff.")
+            if version < len(MIGRATIONS):
+                migrate(self._connection)
         except BaseException:
-            self._connection.execute("ROLLBACK")
+            self._connection.close()
             raise
+
+    def _follow(self) -> None:
+        """Another process may have put a new file in the place of a damaged one; what is written must not go astray."""
+        try:
+            moved = os.stat(self.path).st_ino != self._inode
+        except FileNotFoundError:
+            moved = True
+        if moved:
+            self._connection.close()
+            self._open()
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """One consistent view for everything asked inside."""
         with self._lock, self._translated():
+            self._follow()
             self._connection.execute("BEGIN")
             try:
                 yield self._connection
             finally:
-                self._connection.execute("COMMIT")
+                if self._connection.in_transaction:
+                    self._connection.execute("COMMIT")
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """All of it or nothing; durable when this returns."""
         with self._lock, self._translated():
+            self._follow()
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -163,13 +164,45 @@ class Database:
             yield
         except sqlite3.Error as error:
             name = getattr(error, "sqlite_errorname", "") or ""
+            if name.startswith(_DAMAGED):
+                raise MemoryFailed(self._renewed(), hint="From now on the new file is used.") from error
             known = next((told for prefix, told in _KINDS.items() if name.startswith(prefix)), None)
             kind, what = known or (MemoryFailed, f"failed: {error}")
-            damaged = what == "is damaged"
-            hint = "Move it away together with its -wal and -shm files; a new one is made." if damaged else None
-            raise kind(f"the memory {self.path} {what}", hint=hint) from error
+            raise kind(f"the memory {self.path} {what}") from error
         except OSError as error:
             raise MemoryUnavailable(f"the memory {self.path} cannot be opened: {error.strerror}") from error
+
+    def _renewed(self) -> str:
+        """A new file in the place of the damaged one, which is kept; what to tell a person about it."""
+        self._connection.close()
+        found = f"the memory {self.path} is damaged"
+        try:
+            done = renew(self.path, self._inode, migrate)
+            self._open()
+        except (SignoffError, OSError, sqlite3.Error) as error:
+            raise MemoryFailed(
+                f"{found} and cannot be replaced: {error}",
+                hint="Move it away together with its -wal and -shm files; a new one is made.",
+            ) from error
+        if done.aside is None:
+            return f"{found}; another process has put a new one in its place"
+        return f"{found}: it was moved to {done.aside}, and {done.saved} answers were saved into a new one"
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the tables up to date, all or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()  # somebody may have been faster
+        for script in MIGRATIONS[version:]:
+            for statement in _statements(script):
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def _make_private(path: Path) -> None:

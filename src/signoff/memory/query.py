@@ -1,11 +1,11 @@
 """What to ask the memory, from everything that says what this run is about. Pure, bounded; names survive the cutting."""
 
-import enum
 import re
 from collections.abc import Mapping
 
 import msgspec
 
+from signoff.domain.settings import Source
 from signoff.memory.words import STOP
 
 LONGEST = 1_200  # characters
@@ -23,15 +23,6 @@ _ENTITY = re.compile(
     """,
     re.VERBOSE,
 )
-
-
-class Source(enum.StrEnum):
-    """Where the words of a query come from; the names that `memory.query_sources` takes."""
-
-    PROMPT = "prompt"
-    SESSION_FILE = "session_file"
-    RECENT_OUTPUT = "recent_output"
-    REPOSITORY = "repository"
 
 
 class Built(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from signoff.domain.errors import SignoffError
-from signoff.domain.settings import Inject, MemorySettings
+from signoff.domain.settings import Inject, MemorySettings, Source
 from signoff.ledger.records import Event
 from signoff.ledger.spans import (
     CandidateSpan,
@@ -31,7 +31,7 @@ from signoff.memory.draft import draft
 from signoff.memory.gatekeeper import Decision
 from signoff.memory.inject import Prompt
 from signoff.memory.interface import Candidate, Match, Memory, Query, Validation
-from signoff.memory.query import Built, Source, build
+from signoff.memory.query import Built, build
 from signoff.memory.signals import Observed
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from signoff.memory.projects import opened
 from signoff.memory.trust import Status
 from signoff.memory.words import dated, indexed
 
-_INSERT = f"INSERT INTO item VALUES ({','.join('?' * 24)})"  # noqa: S608
+INSERT = f"INSERT INTO item VALUES ({','.join('?' * 24)})"  # noqa: S608
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ def _store(connection: sqlite3.Connection, name: str, entries: Sequence[Entry], 
         ),
     )
     connection.executemany(
-        _INSERT,
+        INSERT,
         [
             row_of(number, project.number, entry.qa_id, entry.told, status, now)
             for number, entry in enumerate(entries, start)

@@ -67,7 +67,9 @@ class UpdateMemory(Tool[MemoryArguments]):
         memory = self._memory()
         existing = arguments.existing_knowledge_id
         if arguments.action is not Change.CREATE and existing is not None:
-            memory.validate(Validation(self._project_id, existing, "fail", signal_strength="strong", source=self.name))
+            wrong = Validation(self._project_id, existing, "fail", signal_strength="strong", source=self.name)
+            if memory.validate(wrong).status == 404:
+                raise InvalidArguments(f"update_memory: nothing is remembered here as {existing!r}")
         if arguments.action is Change.DELETE:
             return existing or ""
         candidate = Candidate(
