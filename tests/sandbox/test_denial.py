@@ -9,6 +9,7 @@ import pytest
 
 from signoff.domain.settings import Network
 from signoff.sandbox.denial import Evidence, Host, Reach, explain
+from signoff.sandbox.notices import Refusal
 from signoff.sandbox.outcome import Cause, Denial, Request
 from signoff.sandbox.profile import Profile
 from signoff.sandbox.session import Session
@@ -267,6 +268,45 @@ def test_odd_text_is_harmless(text: str) -> None:
     judge(text, argv=("bash", "-c", "'unclosed"))
 
 
+NO_HOST = "curl: (6) Could not resolve host: example.org"
+TOLD = (Cause.NETWORK, Cause.SYSCALL)  # by the kernel itself
+
+
+@pytest.mark.parametrize(
+    ("line", "told", "expected"),
+    [
+        ("curl: (6) Could not resolve host: a.org", (Refusal("socket", 2),), Denial(Cause.NETWORK, "a.org", "network a.org", True)),
+        ("curl: (6) Could not resolve host: a.org", (), None),
+        ("curl: (6) Could not resolve host: a.org", (Refusal("socket", 17), Refusal("mount", 0)), None),
+        ("x: Operation not permitted", (Refusal("ptrace", 0),), Denial(Cause.SYSCALL, "ptrace", "running outside the sandbox", True)),
+        ("1 test failed", (Refusal("ptrace", 0), Refusal("socket", 10)), None),
+        ("ptrace: Operation not permitted", (), None),
+        ("keyctl: Function not implemented", (), Denial(Cause.SYSCALL, "keyctl", "running outside the sandbox", False)),
+    ],
+)  # fmt: skip
+def test_the_kernels_word_decides_where_it_is_known(
+    line: str, told: tuple[Refusal, ...], expected: Denial | None
+) -> None:
+    assert judge(line, refused_calls=told) == expected
+
+
+def test_what_one_command_was_refused_is_not_held_against_the_next(confined: tuple[Session, dict[str, str]]) -> None:
+    session, _ = confined
+    assert session.run(Request(("sh", "-c", "curl -s http://example.invalid; exit 0"))).denial is None
+    assert session.run(Request(("sh", "-c", f"echo '{NO_HOST}' >&2; exit 6"))).denial is None
+
+
+def test_refused_calls_by_the_thousand_do_no_harm(confined: tuple[Session, dict[str, str]]) -> None:
+    many = "import os\nfor _ in range(3000):\n    try: os.chroot('/tmp')\n    except PermissionError: pass\nelse: print('end')"
+    outcome = confined[0].run(Request(("python3", "-c", many)))
+    assert (outcome.status, outcome.stdout.text(), outcome.denial) == (0, "end\n", None)
+
+
+def test_a_command_that_waits_for_an_answer_dies_with_the_time_limit(confined: tuple[Session, dict[str, str]]) -> None:
+    forever = "import os\nwhile True:\n    try: os.chroot('/tmp')\n    except PermissionError: pass"
+    assert confined[0].run(Request(("python3", "-c", forever), timeout_ms=300)).timed_out
+
+
 @pytest.mark.parametrize(
     ("command", "cause", "target", "permission"),
     [
@@ -279,7 +319,16 @@ def test_odd_text_is_harmless(text: str) -> None:
         ("mkdir .vscode/x", Cause.PROTECTED, "{ws}/.vscode/x", "protected path {ws}/.vscode"),
         ("cat {other}/notes", Cause.READ, "{other}/notes", "readable root {other}/notes"),
         ("python3 -c 'import socket; socket.socket()'", Cause.NETWORK, None, "network access"),
+        ("curl -sS http://example.invalid", Cause.NETWORK, "example.invalid", "network example.invalid"),
         ("unshare -U true", Cause.SYSCALL, "unshare", "running outside the sandbox"),
+        ("cp /bin/true t && chmod 4755 t", Cause.SYSCALL, "fchmodat", "running outside the sandbox"),
+        ("python3 -c 'import os; os.chroot(\"/tmp\")'", Cause.SYSCALL, "chroot", "running outside the sandbox"),
+        (
+            "python3 -c 'import socket; socket.sethostname(\"x\")'",
+            Cause.SYSCALL,
+            "sethostname",
+            "running outside the sandbox",
+        ),
     ],
 )
 def test_a_real_sandbox_is_explained(
@@ -287,14 +336,26 @@ def test_a_real_sandbox_is_explained(
 ) -> None:
     session, places = confined
     outcome = session.run(Request(("sh", "-c", command.replace("{other}", places["other"]))))
-    expected = Denial(cause, target and target.format(**places), permission.format(**places), certain=False)
+    expected = Denial(cause, target and target.format(**places), permission.format(**places), cause in TOLD)
     if cause is Cause.WRITE and not Host().can_write(expected.target or ""):
         assert outcome.denial is None  # an ordinary user could not have done it outside either
     else:
         assert outcome.denial == expected
 
 
-@pytest.mark.parametrize("command", ["cat absent", "false", "ls /nowhere", "grep x /etc/hostname; exit 1", "exit 126"])
+PROBES = "import socket, sys\ntry: socket.socket(socket.AF_INET6)\nexcept OSError: pass\nsys.exit('1 test failed')"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat absent", "false", "ls /nowhere", "grep x /etc/hostname; exit 1", "exit 126",
+        f"echo '{NO_HOST}' >&2; exit 6",  # quoted from a log: no socket was asked for
+        "echo 'unshare: unshare failed: Operation not permitted' >&2; exit 1",
+        "echo 'ptrace: Operation not permitted' >&2; exit 1",
+        f'python3 -c "{PROBES}"',  # refused a socket, and failed for another reason
+    ],
+)  # fmt: skip
 def test_an_ordinary_failure_in_a_real_sandbox_is_none(confined: tuple[Session, dict[str, str]], command: str) -> None:
     assert confined[0].run(Request(("sh", "-c", command))).denial is None
 

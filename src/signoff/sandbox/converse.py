@@ -149,7 +149,7 @@ class Exchange:
     def _until_answered(
         self, pipes: Pipes, feed: Feed | None, on_output: OnOutput | None
     ) -> tuple[int, int, int] | None:
-        control, poll = self.zygote.control.fileno(), pipes.poll
+        control, poll, notices = self.zygote.control.fileno(), pipes.poll, self.zygote.notices
         fed: tuple[int, int] | None = None
         try:
             while True:
@@ -161,6 +161,8 @@ class Exchange:
                         answered = True
                     elif descriptor == pipes.output or descriptor == pipes.error:
                         self._read(pipes, descriptor, on_output)
+                    elif notices is not None and descriptor == notices.descriptor:
+                        notices.answer()
                     elif feed:
                         feed.go_on()
                 if answered:

@@ -15,6 +15,7 @@ from typing import Protocol
 import msgspec
 
 from signoff.domain.settings import Network
+from signoff.sandbox.notices import Refusal
 from signoff.sandbox.outcome import Cause, Denial
 from signoff.sandbox.protected import CLOSED_IN_A_GITDIR
 
@@ -42,6 +43,7 @@ class Evidence(msgspec.Struct, frozen=True):
     stderr: str = ""
     exhausted: str | None = None  # a limit that the sandbox itself saw exceeded
     refused_hosts: tuple[str, ...] = ()  # host:port, as our proxy refused them
+    refused_calls: tuple[Refusal, ...] | None = None  # as the kernel told; None: it could not be asked
 
 
 class Outside(Protocol):
@@ -76,7 +78,10 @@ def explain(evidence: Evidence, reach: Reach, outside: Outside) -> Denial | None
     lines = [line[:_WIDTH] for line in told.splitlines()[-_LINES:] if line.strip(" ^~")]
     for before, line in reversed(list(zip(["", *lines], lines, strict=False))):
         denial = (
-            _network(line, before, reach) or _call(line) or _limit(line) or _path(line, evidence.cwd, reach, outside)
+            _network(line, before, reach, evidence.refused_calls)
+            or _call(line, evidence.refused_calls)
+            or _limit(line)
+            or _path(line, evidence.cwd, reach, outside)
         )
         if denial is not None:
             return denial
@@ -143,17 +148,24 @@ _NO_NETWORK = (
 _NO_SOCKET = r"operation not permitted$"
 
 
-def _network(line: str, before: str, reach: Reach) -> Denial | None:
+_REACHING_OUT = (2, 10, 16)  # families of sockets: internet, old and new, and netlink, by which names are looked up
+
+
+def _network(line: str, before: str, reach: Reach, told: tuple[Refusal, ...] | None) -> Denial | None:
+    """Where the kernel told, its word decides: no socket refused, no denial, whatever is printed."""
     if reach.network is Network.ON:
         return None
+    certain = told is not None and any(one.call == "socket" and one.first in _REACHING_OUT for one in told)
+    if told is not None and not certain and reach.network is Network.OFF:
+        return None
     if "socket." in before and re.search(_NO_SOCKET, line, re.I):  # how a traceback tells it
-        return Denial(Cause.NETWORK, None, "network access", certain=False)
+        return Denial(Cause.NETWORK, None, "network access", certain)
     for pattern in _NO_NETWORK:
         if found := re.search(pattern, line, re.I):
             host = found[1] or None
             if host in ("localhost", "127.0.0.1"):
                 return None
-            return Denial(Cause.NETWORK, host, f"network {host or 'access'}", certain=False)
+            return Denial(Cause.NETWORK, host, f"network {host or 'access'}", certain)
     return None
 
 
@@ -163,9 +175,18 @@ _CALLS = (
 )
 
 
-def _call(line: str) -> Denial | None:
+_UNTOLD = r"bpf|perf_event_open|keyctl|add_key|io_uring_\w+|userfaultfd"  # answered without a word: programs try them
+
+
+def _call(line: str, told: tuple[Refusal, ...] | None) -> Denial | None:
+    """A call that the kernel told us of and that the program complains about; where it could not tell, by name alone."""
+    refused = next((one.call for one in reversed(told or ()) if one.call != "socket"), None)
+    if refused is not None and re.search(r"operation not permitted", line, re.I):
+        return Denial(Cause.SYSCALL, refused, "running outside the sandbox", certain=True)
     found = re.search(_CALLS, line, re.I)
-    return Denial(Cause.SYSCALL, found[1], "running outside the sandbox", certain=False) if found else None
+    if found is None or (told is not None and not re.fullmatch(_UNTOLD, found[1], re.I)):
+        return None
+    return Denial(Cause.SYSCALL, found[1], "running outside the sandbox", certain=False)
 
 
 _LIMITS = (
@@ -228,7 +249,8 @@ def _write(path: str, error: str, reach: Reach, outside: Outside) -> Denial | No
     open_to_it = reach.writable if error == "read-only file system" else (*reach.writable, *reach.private)
     if error == "is a directory" or _within(path, open_to_it) or not outside.can_write(path):
         return None
-    return Denial(Cause.WRITE, path, f"writable root {os.path.dirname(path)}", certain=False)
+    above = os.path.dirname(path)
+    return Denial(Cause.WRITE, path, f"writable root {above if above != '/' else path}", certain=False)
 
 
 def _opening(path: str, root: str) -> str:

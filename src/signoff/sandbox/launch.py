@@ -15,6 +15,7 @@ import signoff
 from signoff.domain.errors import ChildLost, NotEnforceable
 from signoff.sandbox.cgroups import Group
 from signoff.sandbox.inside import serve, zygote
+from signoff.sandbox.notices import Notices
 
 _START = "import sys;sys.path.append(sys.argv[1]);from signoff.sandbox.inside.zygote import start;start(3,4)"
 _START_MS = 20_000
@@ -39,7 +40,7 @@ class Pipes:
 
     __slots__ = ("error", "output", "poll", "writers")
 
-    def __init__(self, control: int, owner: tuple[int, int] | None) -> None:
+    def __init__(self, watched: list[int], owner: tuple[int, int] | None) -> None:
         self.output, out = os.pipe2(os.O_CLOEXEC)
         self.error, err = os.pipe2(os.O_CLOEXEC)
         self.writers: tuple[int, ...] = (out, err)  # until they are handed over
@@ -47,7 +48,7 @@ class Pipes:
             for pipe in self.writers:
                 os.fchown(pipe, *owner)
         self.poll = select.poll()
-        for descriptor in (control, self.output, self.error):
+        for descriptor in (*watched, self.output, self.error):
             self.poll.register(descriptor, select.POLLIN)
 
     def handed_over(self) -> None:
@@ -73,18 +74,21 @@ class Zygote:
         self.level = 0
         self.lost = False  # it gave no answer: never to be used again
         self.listener: int | None = None
+        self.notices: Notices | None = None  # what the filter refuses, where the kernel tells
         self.group: Group | None = None  # counts for the whole tree, where there is one
         self.refused: list[str] = []  # hosts the running command asked for in vain
 
     def await_ready(self) -> None:
         if not _readable(self.control.fileno(), _START_MS):
             raise NotEnforceable("the sandbox did not start in time")
-        data, ancillary, _, _ = self.control.recvmsg(8_192, _socket.CMSG_SPACE(4), _socket.MSG_CMSG_CLOEXEC)
+        data, ancillary, _, _ = self.control.recvmsg(8_192, _socket.CMSG_SPACE(8), _socket.MSG_CMSG_CLOEXEC)
         if len(data) < serve.REPLY.size:
             raise NotEnforceable("the sandbox ended before it was ready")
-        kind, _, _, self.level = serve.REPLY.unpack_from(data)
+        kind, _, bits, self.level = serve.REPLY.unpack_from(data)
         if ancillary:
-            self.listener = struct.unpack("i", ancillary[0][2][:4])[0]
+            sent = [each for (each,) in struct.iter_unpack("i", ancillary[0][2])]
+            self.listener = sent.pop(0) if bits & 1 else None
+            self.notices = Notices(sent.pop(0)) if bits & 2 else None
         if kind != serve.READY:
             reason = data[serve.REPLY.size :].decode("utf-8", "replace")
             raise (Unmappable if kind == serve.UNMAPPABLE else NotEnforceable)(
@@ -97,8 +101,11 @@ class Zygote:
             self._pipes.close()
             self._pipes = None
         if self._pipes is None:
-            self._pipes = Pipes(self.control.fileno(), self.owner)
+            self._pipes = Pipes(self._watched(), self.owner)
         return self._pipes
+
+    def _watched(self) -> list[int]:
+        return [self.control.fileno(), *([self.notices.descriptor] if self.notices else [])]
 
     def request(self, cwd: str, argv: tuple[str, ...], stdin: int | None, outputs: tuple[int, ...]) -> None:
         """`outputs`: where to write from now on, or nothing: where the command before wrote."""
@@ -146,6 +153,8 @@ class Zygote:
             self._pipes.close()
         if self.listener is not None:
             os.close(self.listener)
+        if self.notices is not None:
+            os.close(self.notices.descriptor)
         _collect(self.process, 0 if self.lost else _END_MS)
         if self.group is not None:
             self.group.__exit__()

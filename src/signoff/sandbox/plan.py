@@ -147,7 +147,7 @@ def write_plan(
         "capabilities": confined and Layer.CAPABILITIES in layers,
         "landlock": layout.rules if confined and Layer.LANDLOCK in layers else None,
         "ports_free": profile.network is not Network.OFF,
-        "filter": _filter(profile, backend) if confined and Layer.SECCOMP in layers else None,
+        "filters": _filters(profile, backend) if confined and Layer.SECCOMP in layers else [],
         "environment": {os.fsencode(name): os.fsencode(value) for name, value in environment.items()},
     }
     return Planned(marshal.dumps(values), bubblewrap.words(layout, profile.network) if wrapped else ())
@@ -169,10 +169,12 @@ def _layout(
     )
 
 
-def _filter(profile: Profile, backend: Backend) -> bytes:
+def _filters(profile: Profile, backend: Backend) -> list[bytes]:
+    """The one that tells us what it refuses, and the same without that for where somebody else listens already."""
     hidden = backend is not Backend.LANDLOCK and profile.reads is Reads.LIMITED
     shared_groups = any(os.stat(root).st_mode & stat.S_ISGID for root in profile.writable_roots)
-    return seccomp.compile_filter(seccomp.families(profile.network, local=hidden), set_group_id=shared_groups)
+    sockets = seccomp.families(profile.network, local=hidden)
+    return [seccomp.compile_filter(sockets, set_group_id=shared_groups, told=told) for told in (True, False)]
 
 
 def _rlimits(limits: Limits) -> list[tuple[int, int]]:

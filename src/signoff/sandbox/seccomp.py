@@ -15,7 +15,7 @@ Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, va
 _LOAD, _RETURN, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _JUMP = 0x20, 0x06, 0x15, 0x35, 0x45, 0x54, 0x05
 _FARTHEST = 255  # that a condition can jump by itself
 _FEW = 3  # calls that are compared one by one
-_ALLOW, _ERROR, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+_ALLOW, _ERROR, _KILL, _TELL = 0x7FFF0000, 0x00050000, 0x80000000, 0x7FC00000
 _NUMBER, _ARCHITECTURE = 0, 4
 
 _NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW… flag
@@ -109,6 +109,9 @@ _ABOUT_A_PROCESS = {
 _ABOUT_MANY = {"setpriority": (2, 1), "ioprio_set": (3, 1)}  # the word for "all processes of a user", the id's place
 
 
+_SET_ID_CALLS = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
+TOLD = frozenset((*REFUSED, "clone", "socket", *_SET_ID_CALLS))  # never what a program merely tries, such as clone3
+
 Families = tuple[int, ...]  # of sockets that a command may open
 
 
@@ -118,7 +121,10 @@ def families(network: Network, *, local: bool) -> Families:
     return unix if network is Network.OFF else (*unix, _INTERNET, _INTERNET_6)
 
 
-def compile_filter(allowed: Families, *, set_group_id: bool, architecture: str | None = None) -> bytes:
+def compile_filter(
+    allowed: Families, *, set_group_id: bool, told: bool = False, architecture: str | None = None
+) -> bytes:
+    """`told`: calls that are refused and rare are put to whoever holds the listener, who refuses and remembers them."""
     name = architecture or machine()
     if name not in TABLES:
         raise NotEnforceable(
@@ -135,6 +141,10 @@ def compile_filter(allowed: Families, *, set_group_id: bool, architecture: str |
         _error(errno.ENOSYS),
     ]
     bodies = _bodies(allowed, _SET_USER_ID if set_group_id else _SET_ID_BITS)
+    if told:
+        bodies = [
+            (call, [_TELLING.get(step, step) for step in body] if call in TOLD else body) for call, body in bodies
+        ]
     # a machine without a call needs no rule for it
     program += _search(sorted((numbers[call], body) for call, body in bodies if call in numbers))
     return b"".join(
@@ -166,15 +176,7 @@ def _bodies(allowed: Families, id_bits: int) -> list[tuple[str, list[Instruction
         ("personality", [_argument(0), *_only(_PERSONALITIES), _allow()]),
         ("setrlimit", [_argument(0), *_pretend_values(_CORE)]),
     ]
-    for call, place in {
-        "chmod": 1,
-        "fchmod": 1,
-        "fchmodat": 2,
-        "fchmodat2": 2,
-        "creat": 1,
-        "mknod": 1,
-        "mknodat": 2,
-    }.items():
+    for call, place in _SET_ID_CALLS.items():
         bodies.append((call, [_argument(place), *_refuse_bits(id_bits)]))
     for call, place in {"open": 1, "openat": 2}.items():
         check = [_argument(place + 1), *_refuse_bits(id_bits)]
@@ -224,3 +226,6 @@ def _only(values: tuple[int, ...]) -> list[Instruction]:
     """Go on behind this part for one of the values, refuse every other."""
     count = len(values)
     return [(_EQUAL, count - place, 0, value) for place, value in enumerate(values)] + [_error(errno.EPERM)]
+
+
+_TELLING = {_error(errno.EPERM): (_RETURN, 0, 0, _TELL)}

@@ -23,6 +23,7 @@ from signoff.sandbox.ground import Ground, Start
 from signoff.sandbox.identity import Identity
 from signoff.sandbox.inside import serve
 from signoff.sandbox.launch import Zygote
+from signoff.sandbox.notices import Refusal
 from signoff.sandbox.outcome import STRENGTH, Backend, Cause, Denial, OnOutput, Outcome, Request, Strength
 from signoff.sandbox.profile import Limits, Profile
 
@@ -113,6 +114,7 @@ class Session:
             exchange = Exchange(zygote, limits, stop)
             conversation = exchange.converse(cwd, request.argv, request.stdin, on_output)
             answered = conversation.reply is not None
+            told = zygote.notices.take() if zygote.notices is not None else None
             refused = tuple(zygote.refused)
             conversation = _with_limit(conversation, zygote)
         finally:
@@ -124,7 +126,7 @@ class Session:
             return msgspec.structs.replace(outcome, denial=denial)
         if outcome.exit_code == 0:
             return outcome
-        return msgspec.structs.replace(outcome, denial=self._denial(outcome, request, cwd, refused))
+        return msgspec.structs.replace(outcome, denial=self._denial(outcome, request, cwd, refused, told))
 
     def _take(self) -> Zygote:
         """A zygote to oneself."""
@@ -194,7 +196,14 @@ class Session:
             exhausted=talk.exhausted,
         )
 
-    def _denial(self, outcome: Outcome, request: Request, cwd: str, refused: tuple[str, ...]) -> Denial | None:
+    def _denial(
+        self,
+        outcome: Outcome,
+        request: Request,
+        cwd: str,
+        refused: tuple[str, ...],
+        told: tuple[Refusal, ...] | None,
+    ) -> Denial | None:
         if outcome.timed_out or not self._profile.confined:
             return None
         evidence = Evidence(
@@ -206,6 +215,7 @@ class Session:
             stderr=outcome.stderr.text(),
             exhausted=outcome.exhausted,
             refused_hosts=refused,
+            refused_calls=told,
         )
         return explain(evidence, self._ground.reach, Host())
 

@@ -10,6 +10,7 @@ _SET_PDEATHSIG, _SET_DUMPABLE, _CAPBSET_DROP, _SET_SECUREBITS = 1, 4, 24, 28
 _SET_CHILD_SUBREAPER, _SET_NO_NEW_PRIVS, _CAP_AMBIENT, _CLEAR_ALL = 36, 38, 47, 4
 _EVERY_SECURE_BIT = 0xEF
 _CAPABILITY_VERSION = 0x20080522
+_SET_MODE_FILTER, _SPEC_ALLOW, _NEW_LISTENER = 1, 4, 8
 _NEWUSER = 0x10000000
 _HIGHEST_ID = 2**32 - 2
 
@@ -93,11 +94,20 @@ def adopt_orphans() -> None:
     kernel.prctl(_SET_CHILD_SUBREAPER, 1)
 
 
-def install_filter(program: bytes) -> None:
-    """The compiled system call filter, for this process and all it starts."""
+def install_filter(told: bytes, untold: bytes) -> int:
+    """The compiled system call filter, for this process and all it starts. Gives the listener to which `told` reports what
+    it refuses; -1 where there can be none, and `untold` is in force."""
+    try:
+        return _install(told, _SPEC_ALLOW | _NEW_LISTENER)
+    except OSError:  # another listener above us, or an old kernel
+        _install(untold, _SPEC_ALLOW)
+        return -1
+
+
+def _install(program: bytes, flags: int) -> int:
     buffer = ctypes.create_string_buffer(program, len(program))
     header = (len(program) // 8).to_bytes(8, "little") + ctypes.addressof(buffer).to_bytes(8, "little")
-    kernel.call("seccomp", 1, 4, header)  # SET_MODE_FILTER, SPEC_ALLOW
+    return kernel.call("seccomp", _SET_MODE_FILTER, flags, header)
 
 
 def write(path: str, text: str) -> None:

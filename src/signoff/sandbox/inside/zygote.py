@@ -43,7 +43,7 @@ class Plan:
         self.capabilities: bool = values["capabilities"]  # True: keep none
         self.landlock: list[landlock.Rule] | None = values["landlock"]
         self.ports_free: bool = values["ports_free"]
-        self.filter: bytes | None = values["filter"]
+        self.filters: list[bytes] = values["filters"]  # telling what it refuses, and not; none at all
         self.environment: dict[bytes, bytes] = values["environment"]
 
 
@@ -72,7 +72,8 @@ def enter(control: int, plan: Plan) -> None:
         listener = _listen(plan) if plan.listen else None
         found = _give_everything_up(plan)
         served = Served(sock, Spawner(plan.environment))
-        _announce(sock, found, listener)
+        notices = privileges.install_filter(*plan.filters) if plan.filters else -1
+        _announce(sock, found, -1 if listener is None else listener.detach(), notices)
     except mounts.Unmappable as error:
         _fail(sock, UNMAPPABLE, error)
     except BaseException as error:
@@ -157,17 +158,17 @@ def _give_everything_up(plan: Plan) -> int:
     privileges.hide_from_debuggers()
     if os.getpid() == 1:
         privileges.die_with_parent()  # again: the changes of credentials above cleared it
-    if plan.filter is not None:
-        privileges.install_filter(plan.filter)
     return found
 
 
-def _announce(sock: _socket.socket, found: int, listener: _socket.socket | None) -> None:
-    rights = array.array("i", [listener.fileno()]) if listener else None
-    ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)] if rights else []
-    sock.sendmsg([REPLY.pack(READY, 0, 0, found)], ancillary)
-    if listener:
-        listener.close()
+def _announce(sock: _socket.socket, found: int, *handed_over: int) -> None:
+    """Ready. Which of the descriptors come along is a bit each in the place of the leftovers."""
+    present = [descriptor for descriptor in handed_over if descriptor >= 0]
+    bits = sum(1 << place for place, descriptor in enumerate(handed_over) if descriptor >= 0)
+    rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", present))] if present else []
+    sock.sendmsg([REPLY.pack(READY, 0, bits, found)], rights)
+    for descriptor in present:
+        os.close(descriptor)
 
 
 def _fail(sock: _socket.socket, kind: int, error: BaseException) -> None:
