@@ -17,15 +17,9 @@ import signal
 import subprocess
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from signoff.domain.errors import ChildFailed
-from signoff.domain.late import late
-
-if TYPE_CHECKING:
-    import shutil
-else:
-    shutil = late("shutil")
 
 GRACE_SECONDS = 2.0
 _MARK = "SIGNOFF_CHILD"
@@ -201,7 +195,8 @@ def _resolve(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> list[
         raise ChildFailed(f"cannot start {argv[0]} in {cwd}: no such directory")
     if "/" in argv[0]:
         return list(argv)
-    program = shutil.which(argv[0], path=environ.get("PATH", os.defpath))
+    places = (os.path.join(place, argv[0]) for place in environ.get("PATH", os.defpath).split(os.pathsep))
+    program = next((path for path in places if os.path.isfile(path) and os.access(path, os.X_OK)), None)
     if program is None:
         raise ChildFailed(f"cannot start {argv[0]}: not found in PATH", hint="check the name, or give its full path")
     return [os.path.abspath(program), *argv[1:]]
