@@ -28,6 +28,7 @@ COMMANDS: dict[str, Entry] = {
     ),
     "why": Entry("signoff.cli.why:why", "Explain a verdict: every rule that had a part in it, and what would happen."),
     "redact": Entry("signoff.cli.redact:redact", "Take secrets out of what comes in on standard input."),
+    "run": Entry("signoff.cli.run:run", "Give our own agent a task: every call judged, confined, recorded."),
     "sandbox": Entry("signoff.cli.sandbox:sandbox", "Run one command in the sandbox, without policy."),
     "replay": Entry("signoff.cli.replay:replay_", "Judge a recorded run again, under other rules."),
     "wrap": Entry("signoff.cli.wrap:wrap", "Supervise another agent: pass its output through, judge each tool call."),

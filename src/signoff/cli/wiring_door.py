@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from signoff.approvals.case import Rulebook
 from signoff.approvals.masked import Masked
 from signoff.approvals.review import Reviewer
 from signoff.approvals.rulebook import SessionRules
@@ -81,6 +82,7 @@ class Equipment(NamedTuple):
 
 
 Ask = Callable[[str, int], bool]
+Judging = Callable[[Rulebook], Rulebook]
 Equip = Callable[[Ledger, Ask], AbstractContextManager[Equipment]]
 
 
@@ -96,10 +98,12 @@ def door(
     guarded: bool = True,
     workspace: Path | None = None,
     files: FileAccess | None = None,
+    judging: Judging = lambda rulebook: rulebook,
 ) -> Iterator[Run]:
     """A run in the workspace (the current directory unless another is given), from its first record to its last.
 
-    Not `guarded`: commands are judged here, but somebody else starts them, outside our sandbox.
+    Not `guarded`: commands are judged here, but somebody else starts them, outside our sandbox. `judging` may put something
+    stricter before the rules.
     """
     settings, workspace = loaded.settings, (workspace or Path.cwd()).resolve()
     context = judging_context(settings, os.environ, workspace, now_ms=0)
@@ -118,7 +122,7 @@ def door(
             equipment = bare if equip is None else stack.enter_context(equip(ledger, may_connect))
             gate = Gate(
                 registry=equipment.registry,
-                rulebook=SessionRules(rules, context, audit=settings.policy.audit),
+                rulebook=judging(SessionRules(rules, context, audit=settings.policy.audit)),
                 reviewer=Masked(
                     reviewer or reviewer_of(output, settings.policy), Redactor(settings.ledger.redact, reversible=False)
                 ),

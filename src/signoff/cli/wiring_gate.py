@@ -12,7 +12,7 @@ import msgspec
 from signoff.approvals.review import Reviewer
 from signoff.cli import wiring
 from signoff.cli.output import Output
-from signoff.cli.wiring_door import Ask, Equipment, Run, door
+from signoff.cli.wiring_door import Ask, Equipment, Judging, Run, door
 from signoff.cli.wiring_servers import tool_servers
 from signoff.config import locations
 from signoff.config.layers import Configuration
@@ -47,6 +47,7 @@ def opened(
     workspace: Path | None = None,
     files: FileAccess | None = None,
     elsewhere: Sandboxes | None = None,
+    judging: Judging = lambda rulebook: rulebook,
 ) -> contextlib.AbstractContextManager[Run]:
     """A run that can act, in the workspace (the current directory unless another is given). `elsewhere`: how somebody else
     starts its commands, outside our sandbox."""
@@ -62,6 +63,7 @@ def opened(
         guarded=elsewhere is None,
         workspace=workspace,
         files=files,
+        judging=judging,
     )
 
 

@@ -1,0 +1,103 @@
+"""Put one answer of the model together from its stream, showing it as it comes. Pure but for what it shows."""
+
+from collections.abc import Callable
+from typing import assert_never
+
+import msgspec
+
+from signoff.agent.event import AgentEvent
+from signoff.agent.text_calls import may_become_a_call, read_call
+from signoff.domain.errors import ModelError
+from signoff.providers.provider import (
+    Message,
+    ModelEvent,
+    ReasoningDelta,
+    Retrying,
+    Stopped,
+    StopReason,
+    Text,
+    TextDelta,
+    ToolRequest,
+    ToolRequested,
+    Usage,
+)
+
+
+class Answer(msgspec.Struct, frozen=True):
+    message: Message
+    stop: StopReason
+    usage: Usage = Usage(0, 0)
+
+
+class Listening:
+    """`tools` are those a text can call. Text that may be such a call is held back until it is known not to be one."""
+
+    def __init__(self, show: Callable[[AgentEvent], object], tools: frozenset[str]) -> None:
+        self._show = show
+        self._tools = tools
+        self._begin()
+
+    def _begin(self) -> None:
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._requests: list[ToolRequest] = []
+        self._usage = Usage(0, 0)
+        self._stopped: Stopped | None = None
+        self._held: str | None = ""  # None: it is plain text and goes straight out
+
+    def hear(self, event: ModelEvent) -> None:
+        match event:
+            case TextDelta(text=text):
+                self._text.append(text)
+                self._pass_on(text)
+            case ReasoningDelta(text=text):
+                self._reasoning.append(text)
+                self._show(event)
+            case ToolRequested(request=request):
+                self._requests.append(request)
+            case Usage():
+                self._usage = event
+            case Retrying():
+                self._begin()
+                self._show(event)
+            case Stopped():
+                self._stopped = event
+            case _:
+                assert_never(event)
+
+    def answer(self) -> Answer:
+        """The whole answer. A call written as text becomes a request like any other."""
+        if self._stopped is None:
+            raise ModelError("the model's answer ended without an end")
+        text = "".join(self._text)
+        written = None if self._requests else read_call(text, self._tools)
+        if written is None:
+            self._release()
+        requests = (written,) if written is not None else tuple(self._requests)
+        message = Message(
+            "assistant",
+            (Text(text),) if text and written is None else (),
+            reasoning="".join(self._reasoning),
+            tool_requests=requests,
+            carry=self._stopped.carry,
+        )
+        return Answer(message, self._stopped.reason, self._usage)
+
+    def cut_short(self) -> Message | None:
+        """What was said before the answer was cancelled; its requests are void."""
+        self._release()
+        text = "".join(self._text)
+        return Message("assistant", (Text(text),)) if text else None
+
+    def _pass_on(self, text: str) -> None:
+        if self._held is None:
+            self._show(TextDelta(text))
+            return
+        self._held += text
+        if self._held.strip() and not (self._tools and may_become_a_call(self._held)):
+            self._release()
+
+    def _release(self) -> None:
+        if self._held:
+            self._show(TextDelta(self._held))
+        self._held = None

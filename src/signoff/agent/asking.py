@@ -1,0 +1,141 @@
+"""Ask the model: send the conversation, listen to the answer, and make room in the context where there is too little."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from signoff.agent import compaction
+from signoff.agent.answer import Answer, Listening
+from signoff.agent.conversation import Conversation
+from signoff.agent.event import AgentEvent, Compacted, MessageDone, UsageNoted
+from signoff.agent.limits import Budget, Limits
+from signoff.agent.text_calls import as_text, manual
+from signoff.agent.toolbox import Tools
+from signoff.domain.errors import ContextOverflow, SignoffError
+from signoff.domain.late import late
+from signoff.ledger.spans import ModelSpan
+from signoff.ledger.tracing import Tracing
+from signoff.providers.provider import Message, ModelEvent, ModelRequest, Provider, Text, ToolSpec
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = late("asyncio")
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """What holds for every turn."""
+
+    model: str
+    workspace: str
+    trace_id: str
+    limits: Limits = Limits()
+    text_calls: bool = False  # the model has no tool calls of its own
+    together: bool = True  # calls that only read may run together
+    schema: dict[str, object] | None = None  # what the last answer has to look like
+
+
+class Asking:
+    """`system` is what the model is told first; it may be changed between turns."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        tools: Tools,
+        terms: Terms,
+        budget: Budget,
+        show: Callable[[AgentEvent], object],
+        tracing: Tracing,
+    ) -> None:
+        self._provider = provider
+        self._tools = tools
+        self._specs: tuple[ToolSpec, ...] = ()
+        self._terms = terms
+        self._budget = budget
+        self._show = show
+        self._tracing = tracing
+        self.system = ""
+
+    async def answer(self, conversation: Conversation) -> Answer:
+        """The model's next answer, added to the conversation."""
+        self._specs = self._tools.specs()
+        await self._make_room(conversation, compaction.FULL)
+        try:
+            answer = await self._asked(conversation)
+        except ContextOverflow:
+            await self._make_room(conversation, 0.0)
+            answer = await self._asked(conversation)
+        conversation.add(answer.message)
+        if answer.message.text:
+            self._show(MessageDone(answer.message.text))
+        return answer
+
+    async def compact(self, conversation: Conversation) -> None:
+        """Make room now, because a person wants it."""
+        await self._make_room(conversation, 0.0)
+
+    async def _asked(self, conversation: Conversation) -> Answer:
+        limits, tools = self._terms.limits, () if self._terms.text_calls else self._specs
+        messages = self._messages(conversation)
+        request = ModelRequest(self._terms.model, messages, tools, limits.output_tokens, self._terms.schema)
+        listening = Listening(self._show, frozenset(spec.name for spec in self._specs))
+        with self._tracing.span(ModelSpan(provider=self._provider.name, model=self._terms.model)) as live:
+            try:
+                await _listen(self._provider.stream(request), listening.hear)
+            except asyncio.CancelledError:
+                partial = listening.cut_short()
+                if partial is not None:
+                    conversation.add(partial)
+                raise
+            answer = listening.answer()
+            live.fields.input_tokens, live.fields.output_tokens = answer.usage.input_tokens, answer.usage.output_tokens
+            live.fields.finish_reason = answer.stop
+        self._budget.spend(answer.usage)
+        context = answer.usage.input_tokens or compaction.tokens(messages, tools)
+        self._show(UsageNoted(answer.usage, self._budget.spent, context, limits.context_tokens))
+        return answer
+
+    def _messages(self, conversation: Conversation) -> tuple[Message, ...]:
+        if not self._terms.text_calls:
+            return (Message("system", (Text(self.system),)), *conversation.messages)
+        told = f"{self.system}\n\n{manual(self._specs)}"
+        return (Message("system", (Text(told),)), *as_text(conversation.messages))
+
+    async def _make_room(self, conversation: Conversation, full: float) -> None:
+        limit = self._terms.limits.context_tokens
+        overhead = compaction.tokens((Message("system", (Text(self.system),)),), self._specs)
+        before = compaction.tokens(conversation.messages) + overhead
+        if before <= limit * full or len(conversation.messages) < 3:
+            return
+        start = compaction.split(conversation.messages, int(limit * compaction.KEPT))
+        shorter = compaction.without_results(conversation.messages, start)
+        if full == 0.0 or compaction.tokens(shorter) + overhead > limit * full * compaction.ENOUGH:
+            summary = await self._summary(shorter[:start])
+            shorter = compaction.summarised(shorter, start, summary, conversation.plan)
+        conversation.condense(shorter)
+        self._show(Compacted(before, compaction.tokens(shorter) + overhead))
+
+    async def _summary(self, messages: tuple[Message, ...]) -> str:
+        """In the model's words; where it cannot give them, in a line for each message."""
+        asked = Message("user", (Text(compaction.SUMMARISE),))
+        listening = Listening(lambda event: None, frozenset())
+        request = ModelRequest(self._terms.model, (*as_text(messages), asked), max_output_tokens=1_024)
+        try:
+            await _listen(self._provider.stream(request), listening.hear)
+            answer = listening.answer()
+        except SignoffError:
+            return compaction.digest(messages)
+        self._budget.spend(answer.usage)
+        return answer.message.text or compaction.digest(messages)
+
+
+async def _listen(stream: AsyncIterator[ModelEvent], hear: Callable[[ModelEvent], object]) -> None:
+    """To the end of the stream. However it ends, the exchange is over."""
+    try:
+        async for event in stream:
+            hear(event)
+    finally:
+        close = getattr(stream, "aclose", None)
+        if close is not None:
+            await close()

@@ -1,0 +1,132 @@
+"""What the model is shown, and the log behind it. Every message is on disk before anything follows from it."""
+
+from collections.abc import Iterable
+
+from signoff.agent.event import Look, Reason, Spent
+from signoff.agent.session_log import (
+    CallBegan,
+    Cleared,
+    Condensed,
+    Entry,
+    Planned,
+    RunOpened,
+    Said,
+    SessionLog,
+    TurnClosed,
+)
+from signoff.domain.call import ToolCall
+from signoff.domain.event import PlanEntry
+from signoff.providers.provider import Image, Message, Text, ToolRequest
+
+LONGEST_TITLE = 80
+INTERRUPTED = "interrupted: whether it took effect is unknown"
+NEVER_BEGAN = "cancelled before it began"
+
+
+class Conversation:
+    """`unanswered` are requests of the model that have no result yet; `settle` gives each of them one."""
+
+    def __init__(self, log: SessionLog, entries: Iterable[Entry] = ()) -> None:
+        self._log = log
+        self.messages: list[Message] = []
+        self.plan: tuple[PlanEntry, ...] = ()
+        self.spent = Spent()
+        self.run_id = ""  # of the run whose ledger has the session's last calls
+        self._began: set[str] = set()
+        for entry in entries:
+            self._take(entry)
+
+    @classmethod
+    def resumed(cls, log: SessionLog) -> "Conversation":
+        """As the log has it; what was running when its process died gets its answer now."""
+        conversation = cls(log, log.events())
+        conversation.settle()
+        return conversation
+
+    @property
+    def session_id(self) -> str:
+        return self._log.id
+
+    @property
+    def unanswered(self) -> tuple[ToolRequest, ...]:
+        answered: set[str] = set()
+        for message in reversed(self.messages):
+            if message.role == "assistant":
+                return tuple(request for request in message.tool_requests if request.id not in answered)
+            answered.add(message.tool_request_id)
+        return ()
+
+    def user(self, parts: tuple[Text | Image, ...]) -> None:
+        self._log.append(Said(message := Message("user", parts)), sync=True)
+        self.messages.append(message)
+
+    def add(self, message: Message) -> None:
+        self._log.append(Said(message))
+        self._show(message)
+
+    def began(self, request: ToolRequest, call: ToolCall, look: Look) -> None:
+        self._began.add(request.id)
+        self._log.append(CallBegan(request.id, call, look))
+
+    def answer(self, request: ToolRequest, text: str, *, is_error: bool) -> None:
+        self.add(Message("tool", (Text(text),), tool_request_id=request.id, is_error=is_error))
+
+    def settle(self) -> None:
+        for request in self.unanswered:
+            text = INTERRUPTED if request.id in self._began else NEVER_BEGAN
+            self.answer(request, text, is_error=True)
+
+    def planned(self, entries: tuple[PlanEntry, ...]) -> None:
+        self.plan = entries
+        self._log.append(Planned(entries))
+
+    def condense(self, messages: tuple[Message, ...]) -> None:
+        self._log.append(Condensed(messages))
+        self.messages = list(messages)
+
+    def clear(self) -> None:
+        self._log.append(Cleared())
+        self.messages, self.plan = [], ()
+
+    def close_turn(self, reason: Reason, spent: Spent) -> None:
+        self._log.append(TurnClosed(reason.value, spent), sync=True)
+        self.spent = spent
+
+    def _show(self, message: Message) -> None:
+        if message.role == "assistant":
+            self._began.clear()  # models may use the same ids again
+        self.messages.append(message)
+
+    def _take(self, entry: Entry) -> None:
+        match entry.what:
+            case Said(message=message):
+                self._show(message)
+            case CallBegan(request_id=request_id):
+                self._began.add(request_id)
+            case Planned(entries=entries):
+                self.plan = entries
+            case Condensed(messages=messages):
+                self.messages = list(messages)
+            case Cleared():
+                self.messages, self.plan = [], ()
+            case TurnClosed(spent=spent):
+                self.spent = spent
+            case RunOpened(run_id=run_id):
+                self.run_id = run_id
+            case _:
+                pass
+
+
+def last_text(conversation: Conversation) -> str:
+    """What the model said last since the person spoke."""
+    for message in reversed(conversation.messages):
+        if message.role == "user":
+            break
+        if message.text and message.role == "assistant":
+            return message.text
+    return ""
+
+
+def first_line(text: str) -> str:
+    """What a text is about, as far as its beginning says it."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")[:LONGEST_TITLE]

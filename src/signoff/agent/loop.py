@@ -1,0 +1,227 @@
+"""The loop: ask the model, carry its calls through the gate, tell it the results, until it has nothing more to do.
+
+    prepare   read the arguments, say what the call is about
+    gate      judge, ask, run, record: `gate.call`, and nothing else has effects
+    finalize  tell the model, count refusals, notice circles
+
+Calls that only read and stand together run together; all others one by one, in order. Cancelling the task that awaits
+`turn` stops at any point: what began ends with a recorded result, what did not begin is said to the model, and `turn`
+returns. A request that did not arrive whole is never run: providers give only whole ones.
+"""
+
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from signoff.agent import shape
+from signoff.agent.asking import Asking, Terms
+from signoff.agent.conversation import Conversation, first_line, last_text
+from signoff.agent.event import (
+    CallAnnounced,
+    Denial,
+    Look,
+    Reason,
+    TurnEnd,
+    TurnEnded,
+    TurnStarted,
+)
+from signoff.agent.limits import Budget, Pause, Repeats
+from signoff.agent.mentions import brought
+from signoff.agent.render import for_model
+from signoff.agent.toolbox import Tools, arguments_of
+from signoff.agent.watch import Watch
+from signoff.domain.call import Failure, ToolCall, ToolResult
+from signoff.domain.errors import (
+    Aborted,
+    BudgetReached,
+    InvalidArguments,
+    LoopDetected,
+    ModelBadResponse,
+    SignoffError,
+)
+from signoff.domain.event import CallFinished, PlanEntry, PlanUpdated
+from signoff.domain.late import late
+from signoff.ledger.spans import Status, ToolSpan
+from signoff.ledger.tracing import Tracing
+from signoff.providers.provider import Image, Message, Provider, Text, ToolRequest
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = late("asyncio")
+
+
+class Door(Protocol):
+    async def call(self, call: ToolCall, *, turn_id: str = "", source: str = "agent") -> ToolResult: ...
+
+
+Ask = Callable[[Pause], Awaitable[bool]]
+"""May the agent go on? A no, or nobody to ask, ends the turn."""
+
+
+async def nobody(pause: Pause) -> bool:
+    return False
+
+
+MOST_CORRECTIONS = 2
+_ENDINGS = {BudgetReached.code: Reason.BUDGET, LoopDetected.code: Reason.LOOP, Aborted.code: Reason.ABORTED}
+
+
+class Agent:
+    """One for each stretch of a session. `model.system` is what the model is told first."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        door: Door,
+        tools: Tools,
+        watch: Watch,
+        terms: Terms,
+        *,
+        ask: Ask = nobody,
+        tracing: Tracing | None = None,
+    ) -> None:
+        self._door = door
+        self._tools = tools
+        self._watch = watch
+        self._terms = terms
+        self._ask = ask
+        self._tracing = tracing or Tracing()
+        self._show = watch.show
+        self.budget = Budget(terms.limits, time.monotonic)
+        self.model = Asking(provider, tools, terms, self.budget, watch.show, self._tracing)
+
+    async def turn(self, conversation: Conversation, parts: tuple[Text | Image, ...]) -> TurnEnd:
+        """One prompt, until the model is done with it or something ends it. Raises nothing but mistakes of ours."""
+        turn = _Turn(conversation, f"turn-{uuid.uuid4().hex[:12]}")
+        task = Message("user", parts).text
+        self._show(TurnStarted(turn.id, task))
+        self._show(PlanUpdated(conversation.plan or (PlanEntry(first_line(task), "in_progress"),)))
+        reason, error = Reason.ERROR, None
+        try:
+            reason = await self._work(turn, parts)
+        except asyncio.CancelledError:
+            reason = Reason.CANCELLED
+            _take_back_cancelling()
+        except SignoffError as failure:
+            reason = _ENDINGS.get(failure.code, Reason.ERROR)
+            error = Failure(failure.code, f"{failure.message}. {failure.hint}" if failure.hint else failure.message)
+        finally:
+            conversation.settle()
+            conversation.close_turn(reason, self.budget.spent)
+        end = TurnEnd(reason, last_text(conversation), self.budget.spent, turn.calls, tuple(turn.denials), error)
+        self._show(TurnEnded(turn.id, end))
+        return end
+
+    async def _work(self, turn: "_Turn", parts: tuple[Text | Image, ...]) -> Reason:
+        async def read(tool: str, args: dict[str, object]) -> ToolResult:
+            return await self._carry(turn, self._call(tool, args), "mention")
+
+        turn.conversation.user(await brought(parts, self._terms.workspace, read))
+        while True:
+            await self._pause(self.budget.reached(), self.budget.extend, BudgetReached)
+            answer = await self.model.answer(turn.conversation)
+            if answer.message.tool_requests:
+                await self._perform(turn, answer.message.tool_requests)
+            elif answer.stop != "end" or not self._corrected(turn, answer.message.text):
+                return {"length": Reason.LENGTH, "refused": Reason.REFUSED}.get(answer.stop, Reason.END)
+
+    async def _pause(self, pause: Pause | None, resume: Callable[[], object], ending: type[SignoffError]) -> None:
+        """Ask whether to go on, where there is a reason to; a no ends the turn."""
+        if pause is None:
+            return
+        if not await self._ask(pause):
+            raise ending(pause.reason)
+        resume()
+
+    def _corrected(self, turn: "_Turn", text: str) -> bool:
+        """Does the answer have to be given again, because it is not of the shape that was asked for?"""
+        problem = None if self._terms.schema is None else shape.problem(self._terms.schema, text)
+        if problem is None:
+            return False
+        if turn.corrections == MOST_CORRECTIONS:
+            raise ModelBadResponse(f"the answer is not of the shape that was asked for: {problem}")
+        turn.corrections += 1
+        says = f"Your answer is not of the shape that was asked for: {problem}. Answer with the JSON value alone."
+        turn.conversation.add(Message("user", (Text(says),)))
+        return True
+
+    async def _perform(self, turn: "_Turn", requests: tuple[ToolRequest, ...]) -> None:
+        prepared = [self._prepared(request) for request in requests]
+        while prepared:
+            batch = [prepared.pop(0)]
+            while self._terms.together and prepared and batch[-1].look.read_only and prepared[0].look.read_only:
+                batch.append(prepared.pop(0))
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._finalized(turn, one)) for one in batch]
+            for one, task in zip(batch, tasks, strict=True):
+                result = task.result()
+                if result.error is not None and result.error.code == Aborted.code:
+                    raise Aborted(result.error.message)
+                await self._pause(turn.repeats.note(one.request, result), turn.repeats.forget, LoopDetected)
+        for note in self._watch.take_notes():
+            turn.conversation.add(Message("user", (Text(note),)))
+
+    def _prepared(self, request: ToolRequest) -> "_Prepared":
+        """The call and what it is about, or what is wrong with it."""
+        try:
+            call = self._call(request.name, arguments_of(request.arguments))
+        except (msgspec.DecodeError, UnicodeEncodeError) as error:
+            says = f"{request.name}: the arguments are no JSON object: {error}"
+            return _Prepared(request, self._call(request.name, {}), Look(title=request.name), says)
+        return _Prepared(request, call, self._tools.look(call))
+
+    async def _finalized(self, turn: "_Turn", one: "_Prepared") -> ToolResult:
+        turn.calls += 1
+        turn.conversation.began(one.request, one.call, one.look)
+        self._show(CallAnnounced(one.call, one.look))
+        if one.problem is not None:
+            result = ToolResult(one.call.tool_call_id, False, None, Failure(InvalidArguments.code, one.problem), 0)
+            self._show(CallFinished(result))
+        else:
+            result = await self._carry(turn, one.call, "agent")
+        denial = self._watch.denial(one.call, one.look, result)
+        if denial is not None:
+            turn.denials.append(denial)
+        turn.conversation.answer(one.request, for_model(result), is_error=not result.ok)
+        plan = self._watch.take_plan()
+        if plan is not None:
+            turn.conversation.planned(plan)
+        return result
+
+    async def _carry(self, turn: "_Turn", call: ToolCall, source: str) -> ToolResult:
+        with self._tracing.span(ToolSpan(tool=call.name, tool_call_id=call.tool_call_id)) as live:
+            result = await self._door.call(call, turn_id=turn.id, source=source)
+            live.status = Status.OK if result.ok else Status.ERROR
+        return result
+
+    def _call(self, tool: str, args: dict[str, Any]) -> ToolCall:
+        call_id, now = f"call-{uuid.uuid4().hex[:12]}", time.time_ns() // 1_000_000
+        return ToolCall(call_id, tool, "", args, self._terms.trace_id, now)
+
+
+class _Prepared(msgspec.Struct, frozen=True):
+    request: ToolRequest
+    call: ToolCall
+    look: Look
+    problem: str | None = None  # why it cannot even be put to the gate
+
+
+class _Turn:
+    def __init__(self, conversation: Conversation, turn_id: str) -> None:
+        self.conversation = conversation
+        self.id = turn_id
+        self.calls = 0
+        self.corrections = 0
+        self.denials: list[Denial] = []
+        self.repeats = Repeats()
+
+
+def _take_back_cancelling() -> None:
+    """The turn was stopped, and with that the request to stop it is met: its task lives on to say how it ended."""
+    task = asyncio.current_task()
+    while task is not None and task.uncancel():
+        pass
