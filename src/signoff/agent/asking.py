@@ -108,7 +108,7 @@ class Asking:
         before = compaction.tokens(conversation.messages) + overhead
         if before <= limit * full or len(conversation.messages) < 3:
             return
-        start = compaction.split(conversation.messages, int(limit * compaction.KEPT))
+        start = compaction.split(conversation.messages, int(min(limit, before) * compaction.KEPT))
         shorter = compaction.without_results(conversation.messages, start)
         if full == 0.0 or compaction.tokens(shorter) + overhead > limit * full * compaction.ENOUGH:
             summary = await self._summary(shorter[:start])

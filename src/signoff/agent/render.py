@@ -7,7 +7,6 @@ import msgspec
 from signoff.domain.call import ToolResult
 
 LONGEST = 30_000
-_SILENT: tuple[object, ...] = (None, "", False, [], {})
 
 
 def for_model(result: ToolResult, longest: int = LONGEST) -> str:
@@ -29,7 +28,7 @@ def cut(text: str, longest: int) -> str:
 def _fields(payload: dict[str, Any]) -> list[str]:
     short, long = [], []
     for key, value in payload.items():
-        if value in _SILENT and key != "exit_code":
+        if value is None or value is False or value in ("", [], {}):
             continue
         if isinstance(value, str) and ("\n" in value or len(value) > 200):
             long.append(f"{key}:\n{value}")

@@ -1,6 +1,5 @@
 """The tools as the model and the person see them: what is offered, and what a call of one looks like before it runs."""
 
-import os
 from typing import Any, Protocol
 
 import msgspec
@@ -110,12 +109,6 @@ def _title(call: ToolCall) -> str:
             shown = line if key == "command" else f"{call.name} {line}"
             return shown if len(shown) <= LONGEST_TITLE else shown[: LONGEST_TITLE - 1] + "…"
     return call.name
-
-
-def relative(path: str, workspace: str) -> str:
-    """A path as a person in the workspace would write it."""
-    inside = os.path.relpath(path, workspace)
-    return path if inside.startswith("..") else inside
 
 
 def arguments_of(text: str) -> dict[str, Any]:

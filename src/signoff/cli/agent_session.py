@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from signoff.agent.modes import ASK, Mode, mode_of
+from signoff.agent.modes import ASK, Mode, mode_of, settings_of
 from signoff.agent.session_log import Configured, SessionLog
 from signoff.agent.sessions import Sessions, summarise
 from signoff.cli import wiring
@@ -49,7 +49,8 @@ def begun(output: Output, chosen: Chosen) -> Iterator[Begun]:
 
 def configured(output: Output, chosen: Chosen, mode: Mode, model: str | None) -> Configuration:
     """The settings, with what the flags say and then what the mode says on top."""
-    flags: dict[str, str | None] = {**({"model.name": model} if model else {}), **chosen.flags, **mode.settings}
+    kept = settings_of(mode, {"model": model} if model else {})
+    flags: dict[str, str | None] = {**kept, **chosen.flags, **mode.settings}
     loaded = wiring.configuration(output, flags)
     if not chosen.add_dir:
         return loaded
