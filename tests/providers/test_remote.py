@@ -18,12 +18,14 @@ from signoff.domain.errors import (
     ModelUnauthorized,
     ModelUnreachable,
 )
-from signoff.providers import sse
+from signoff.providers import carrier as ways
+from signoff.providers import over_loopback
 from signoff.providers.anthropic import Anthropic
 from signoff.providers.dialect import Dialect
 from signoff.providers.endpoint import Endpoint
 from signoff.providers.openai_chat import OpenAIChat
 from signoff.providers.openai_responses import OpenAIResponses
+from signoff.providers.over_httpx import OverHttpx
 from signoff.providers.provider import (
     Image,
     Message,
@@ -57,6 +59,14 @@ HELLO = ModelRequest("small", (Message("user", (Text("hello"),)),))
 TURN = Turn(
     text="I look: é日本🙂", reasoning="hm, ß", tools=(Call("read_file", {"path": "ä"}), Call("grep", {"pattern": "x"}))
 )
+
+
+@pytest.fixture(params=["direct", "httpx"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The server is on the loopback, so that one way would never be gone: each test goes both."""
+    if request.param == "httpx":
+        monkeypatch.setattr(over_loopback, "OverLoopback", OverHttpx)
+    return str(request.param)
 
 
 class Waits:
@@ -238,7 +248,7 @@ def test_an_answer_that_is_no_stream_is_an_error_that_names_the_place(dialect: s
 def test_a_long_line_is_read_and_an_endless_one_is_not(dialect: str, monkeypatch: pytest.MonkeyPatch) -> None:
     turn = Turn(text="x" * 3_000_000)
     assert len(text_of(plain(dialect, turn))) == 3_000_000
-    monkeypatch.setattr(sse, "LONGEST_LINE", 1_000_000)
+    monkeypatch.setattr(ways, "LONGEST_LINE", 1_000_000)
     with pytest.raises(ModelBadResponse, match="larger than any answer"):
         ask(dialect, in_turn(Reply(tuple(b"x" * 65_536 for _ in range(64)), then="stall")))
 

@@ -1,11 +1,12 @@
 """The Messages API of Anthropic. What is the same from turn to turn is marked, so that it is read from the cache."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from signoff.providers import dialect, failures
+from signoff.domain.late import late
+from signoff.providers import dialect
 from signoff.providers.dialect import string, table
 from signoff.providers.provider import (
     Image,
@@ -19,6 +20,11 @@ from signoff.providers.provider import (
     ToolRequest,
     Usage,
 )
+
+if TYPE_CHECKING:
+    from signoff.providers import failures
+else:
+    failures = late("signoff.providers.failures")
 
 CARRY = "anthropic"
 MAX_OUTPUT_TOKENS = 16_384  # the API wants a number

@@ -1,11 +1,12 @@
 """Chat Completions: the dialect of OpenAI and of nearly everyone else, with what they do differently tolerated."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from signoff.providers import dialect, failures
+from signoff.domain.late import late
+from signoff.providers import dialect
 from signoff.providers.dialect import rows, string, table
 from signoff.providers.provider import (
     Image,
@@ -19,6 +20,11 @@ from signoff.providers.provider import (
     ToolRequest,
     Usage,
 )
+
+if TYPE_CHECKING:
+    from signoff.providers import failures
+else:
+    failures = late("signoff.providers.failures")
 
 CARRY = "chat"
 REASONS: dict[str, StopReason] = {"length": "length", "content_filter": "refused", "tool_calls": "tool_calls"}

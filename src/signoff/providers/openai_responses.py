@@ -1,11 +1,12 @@
 """The Responses API of OpenAI. Nothing is stored there: what a model must see again of its reasoning travels in `carry`."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from signoff.providers import dialect, failures
+from signoff.domain.late import late
+from signoff.providers import dialect
 from signoff.providers.dialect import rows, string, table
 from signoff.providers.provider import (
     Image,
@@ -19,6 +20,11 @@ from signoff.providers.provider import (
     ToolRequest,
     Usage,
 )
+
+if TYPE_CHECKING:
+    from signoff.providers import failures
+else:
+    failures = late("signoff.providers.failures")
 
 CARRY = "responses"
 REASONING_MODELS = ("o1", "o3", "o4", "gpt-5", "gpt-6", "codex")

@@ -8,31 +8,32 @@ import contextlib
 import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from signoff.domain.errors import (
-    ConfigError,
-    ModelBadResponse,
-    ModelError,
-    ModelTimeout,
-    ModelUnreachable,
-)
+from signoff.domain.errors import ConfigError, ModelBadResponse, ModelError, ModelTimeout, ModelUnreachable
+from signoff.domain.late import late
 from signoff.domain.settings import Redact
-from signoff.ledger.redact import Redactor
-from signoff.providers import failures
+from signoff.providers.carrier import STREAM, BadAddress, Carrier, Event, Lost, Response, Silent, Unreachable
 from signoff.providers.dialect import Dialect, Trouble, rows, string, table
 from signoff.providers.endpoint import Endpoint
-from signoff.providers.light_httpx import httpx
 from signoff.providers.provider import ModelEvent, ModelRequest, Retrying
 from signoff.providers.retries import Retries
-from signoff.providers.sse import STREAM, ServerSentEvent, bounded
 
-CONNECT_S = 10.0
+if TYPE_CHECKING:
+    from signoff.ledger import redact
+    from signoff.providers import failures, over_httpx, over_loopback
+else:
+    failures = late("signoff.providers.failures")
+    redact = late("signoff.ledger.redact")
+    over_httpx = late("signoff.providers.over_httpx")
+    over_loopback = late("signoff.providers.over_loopback")
+
 DRAIN_S = 0.25
 LARGEST_ERROR = 64 * 1024
 LARGEST_LIST = 8 * 1024 * 1024
-HEADERS = {"content-type": "application/json", "accept": STREAM, "accept-encoding": "identity"}
+HEADERS = {"user-agent": "signoff", "content-type": "application/json"}
 
 
 class Outside(msgspec.Struct, frozen=True):
@@ -41,6 +42,12 @@ class Outside(msgspec.Struct, frozen=True):
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
     chance: Callable[[], float] = random.random
     now: Callable[[], float] = time.time
+
+
+def carrier(endpoint: Endpoint, headers: dict[str, str], silence_s: float) -> Carrier:
+    if endpoint.is_local and endpoint.url.startswith("http:"):
+        return over_loopback.OverLoopback(headers, silence_s)
+    return over_httpx.OverHttpx(headers, silence_s)
 
 
 class Remote:
@@ -60,7 +67,7 @@ class Remote:
         self._silence_s = silence_s
         self._retries = retries or Retries()
         self._outside = outside or Outside()
-        self._client: httpx.AsyncClient | None = None
+        self._carrier: Carrier | None = None
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         body = msgspec.json.encode(self._dialect.body(request))
@@ -83,52 +90,52 @@ class Remote:
     async def models(self) -> tuple[str, ...]:
         try:
             with self._translated():
-                response = await self._http().get(self._endpoint.url + self._dialect.models_path)
-                if response.status_code != 200:
-                    raise failures.judge_status(response.status_code, response.headers, response.content, 0.0)
+                async with self._way().send("GET", self._endpoint.url + self._dialect.models_path) as response:
+                    body = await response.beginning(LARGEST_LIST)
+            if response.status != 200:
+                raise failures.judge_status(response.status, response.headers, body, 0.0)
         except Trouble as trouble:
             raise self._told(trouble, 1) from None
         try:
-            listed = msgspec.json.decode(response.content[:LARGEST_LIST])
+            listed = msgspec.json.decode(body)
         except (msgspec.DecodeError, RecursionError):
             raise ModelBadResponse(f"{self._where()} did not answer with a list of models") from None
         found = (string(row.get("id")).removeprefix("models/") for row in rows(table(listed).get("data")))
         return tuple(sorted(filter(None, found)))
 
     async def aclose(self) -> None:
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
+        if self._carrier is not None:
+            await self._carrier.aclose()
+            self._carrier = None
 
     async def _attempt(self, body: bytes) -> AsyncGenerator[ModelEvent, None]:
         reading = self._dialect.reading()
-        address = self._endpoint.url + self._dialect.path
         with self._translated():
-            async with self._http().stream("POST", address, content=body, headers=HEADERS) as response:
+            async with self._way().send("POST", self._endpoint.url + self._dialect.path, body) as response:
                 await self._check(response)
-                async with contextlib.aclosing(bounded(response).aiter_sse()) as told:
+                async with contextlib.aclosing(response.events()) as told:
                     try:
                         async for event in told:
-                            for said in reading.feed(event.event, event.data) if event.data else ():
+                            for said in reading.feed(event.name, event.data) if event.data else ():
                                 yield said
                             if reading.whole:
                                 break
-                    except (httpx.ReadError, httpx.RemoteProtocolError):
+                    except Lost:
                         pass  # whether that was an end or a cut is for the reading to say
-                    except httpx.ReadTimeout:
+                    except Silent:
                         silence = f"the model fell silent in the middle of its answer for {self._silence_s:g} s"
                         raise Trouble(ModelTimeout(silence), again=True) from None
                     for said in reading.finish():
                         yield said
                     await _drain(told)
 
-    async def _check(self, response: "httpx.Response") -> None:
-        if response.status_code != 200:
-            body = await _beginning(response)
-            raise failures.judge_status(response.status_code, response.headers, body, self._outside.now())
+    async def _check(self, response: Response) -> None:
+        if response.status != 200:
+            body = await response.beginning(LARGEST_ERROR)
+            raise failures.judge_status(response.status, response.headers, body, self._outside.now())
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != STREAM:
-            message = failures.describe(await _beginning(response))[1]
+            message = failures.describe(await response.beginning(LARGEST_ERROR))[1]
             raise Trouble(
                 ModelBadResponse(
                     f"{self._where()} answered with {kind or 'nothing'} and not with a stream: {message[:200]}",
@@ -140,24 +147,21 @@ class Remote:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        except Unreachable as error:
             raise self._unreachable(error) from None
-        except httpx.TimeoutException:
+        except Silent:
             limit = f"{self._where()} did not answer within {self._silence_s:g} s"
             raise Trouble(ModelTimeout(limit), again=True) from None
-        except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError):
+        except BadAddress:
             raise ConfigError(f"the base URL of {self.name} is no http address") from None
-        except httpx.DecodingError:
-            raise Trouble(ModelBadResponse(f"{self._where()} sent what cannot be unpacked"), again=True) from None
-        except httpx.TransportError as error:
-            said = f"{self._where()} hung up: {error or type(error).__name__}"
-            raise Trouble(ModelUnreachable(said), again=True) from None
+        except Lost as error:
+            raise Trouble(ModelUnreachable(f"{self._where()} hung up: {error}"), again=True) from None
 
-    def _unreachable(self, error: Exception) -> Trouble:
+    def _unreachable(self, error: Unreachable) -> Trouble:
         """Nobody is at home on this machine: waiting does not help. Elsewhere it may."""
         local = self._endpoint.is_local
         hint = "Is the server running?" if local else "Check the network and the base URL."
-        said = f"{self._where()} cannot be reached: {str(error) or 'no answer'}"
+        said = f"{self._where()} cannot be reached: {error}"
         return Trouble(ModelUnreachable(said, hint=hint), again=not local)
 
     def _told(self, trouble: Trouble, attempts: int) -> ModelError:
@@ -170,36 +174,21 @@ class Remote:
 
     def _clean(self, text: str) -> str:
         key = self._endpoint.key
-        return Redactor(Redact.STRICT, reversible=False).text(text.replace(key, "[key]") if key else text)
+        return redact.Redactor(Redact.STRICT, reversible=False).text(text.replace(key, "[key]") if key else text)
 
     def _where(self) -> str:
         return f"{self.name} at {self._endpoint.host}"
 
-    def _http(self) -> "httpx.AsyncClient":
-        if self._client is None:
-            self._client = httpx.AsyncClient(
-                headers={"user-agent": "signoff", **self._dialect.headers(self._endpoint.key)},
-                timeout=httpx.Timeout(self._silence_s, connect=CONNECT_S),
-                verify=self._endpoint.url.startswith("https:"),  # loading certificates for nothing takes its time
-                trust_env=not self._endpoint.is_local,  # a proxy leads elsewhere
-            )
-        return self._client
+    def _way(self) -> Carrier:
+        if self._carrier is None:
+            headers = {**HEADERS, **self._dialect.headers(self._endpoint.key)}
+            self._carrier = carrier(self._endpoint, headers, self._silence_s)
+        return self._carrier
 
 
-async def _drain(told: AsyncGenerator[ServerSentEvent, None]) -> None:
+async def _drain(told: AsyncGenerator[Event, None]) -> None:
     """Read to the end of the bytes as well, if it is there: then the connection can be used again."""
-    with contextlib.suppress(TimeoutError, httpx.TransportError):
+    with contextlib.suppress(TimeoutError, Lost, Silent):
         async with asyncio.timeout(DRAIN_S):
             async for _ in told:
                 pass
-
-
-async def _beginning(response: "httpx.Response") -> bytes:
-    """As much of an error as anybody reads; what comes after it is left."""
-    data = b""
-    with contextlib.suppress(httpx.TransportError):
-        async for piece in response.aiter_bytes():
-            data += piece
-            if len(data) >= LARGEST_ERROR:
-                break
-    return data[:LARGEST_ERROR]
