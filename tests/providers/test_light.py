@@ -25,5 +25,7 @@ def test_what_is_not_used_is_not_loaded(modules: str, absent: set[str]) -> None:
 
 
 def test_httpx_is_whole_apart_from_its_program() -> None:
-    code = "from signoff.providers.light_httpx import httpx; import httpx._main; httpx.Client().close(); print(httpx.main)"
+    code = (
+        "from signoff.providers.light_httpx import httpx; import httpx._main; httpx.Client().close(); print(httpx.main)"
+    )
     subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
