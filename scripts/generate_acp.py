@@ -106,10 +106,6 @@ class Unknown(dict[str, Any]):
     """A variant this version of the protocol does not name, kept as it came."""
 
 
-def _one_of(holder: Struct, *variants: tuple[str, ...]) -> None:
-    if not any(all(getattr(holder, name) is not UNSET for name in names) for names in variants):
-        raise ValueError("needs " + " or ".join("+".join(names) for names in variants))
-
 '''
 
 
@@ -275,14 +271,16 @@ class Writer:
         for key, node in definition.get("properties", {}).items():
             lines.append(f"    {self._member(name, key, node, key in definition.get('required', []))}")
         if checks:
-            lines += [
-                "",
-                "    def __post_init__(self) -> None:",
-                f"        _one_of(self, {', '.join(map(repr, checks))})",
-            ]
+            lines += ["", "    def __post_init__(self) -> None:", *self._check(checks)]
         if len(lines) == 1:
             lines.append("    pass")
         self.structs.append("\n".join(lines))
+
+    def _check(self, variants: Sequence[tuple[str, ...]]) -> list[str]:
+        """Each variant is there if all its members are. Spelled out: this runs for every such object ever made."""
+        there = [" and ".join(f"self.{name} is not UNSET" for name in names) for names in variants]
+        words = " or ".join("+".join(names) for names in variants)
+        return [f"        if not ({' or '.join(there)}):", f"            raise ValueError({f'needs {words}'!r})"]
 
     def _member(self, owner: str, key: str, node: Schema, required: bool) -> str:
         letters = "".join(letter for rule, letter in LENIENCY.items() if node.get(f"x-deserialize-{rule}"))

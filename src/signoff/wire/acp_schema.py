@@ -18,11 +18,6 @@ class Unknown(dict[str, Any]):
     """A variant this version of the protocol does not name, kept as it came."""
 
 
-def _one_of(holder: Struct, *variants: tuple[str, ...]) -> None:
-    if not any(all(getattr(holder, name) is not UNSET for name in names) for names in variants):
-        raise ValueError("needs " + " or ".join("+".join(names) for names in variants))
-
-
 Uint16: TypeAlias = Annotated[int, Meta(ge=0, le=65_535)]
 Uint32: TypeAlias = Annotated[int, Meta(ge=0, le=4_294_967_295)]
 Uint64: TypeAlias = Annotated[int, Meta(ge=0)]
@@ -140,7 +135,8 @@ class EmbeddedResourceResource(Struct, frozen=True, kw_only=True):
     blob: str | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        _one_of(self, ("text",), ("blob",))
+        if not (self.text is not UNSET or self.blob is not UNSET):
+            raise ValueError("needs text or blob")
 
 
 class EmbeddedResource(Struct, frozen=True, kw_only=True, tag_field="type", tag="resource"):
@@ -228,7 +224,8 @@ class ElicitationForm(Struct, frozen=True, kw_only=True, tag_field="mode", tag="
     requestId: RequestId | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        _one_of(self, ("sessionId",), ("requestId",))
+        if not (self.sessionId is not UNSET or self.requestId is not UNSET):
+            raise ValueError("needs sessionId or requestId")
 
 
 class ElicitationUrl(Struct, frozen=True, kw_only=True, tag_field="mode", tag="url"):
@@ -241,7 +238,8 @@ class ElicitationUrl(Struct, frozen=True, kw_only=True, tag_field="mode", tag="u
     requestId: RequestId | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        _one_of(self, ("sessionId",), ("requestId",))
+        if not (self.sessionId is not UNSET or self.requestId is not UNSET):
+            raise ValueError("needs sessionId or requestId")
 
 
 class ElicitationSchema(Struct, frozen=True, kw_only=True):
@@ -305,7 +303,8 @@ class MultiSelectItems(Struct, frozen=True, kw_only=True):
     anyOf: list[EnumOption] | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        _one_of(self, ("type", "enum"), ("anyOf",))
+        if not (self.type is not UNSET and self.enum is not UNSET or self.anyOf is not UNSET):
+            raise ValueError("needs type+enum or anyOf")
 
 
 class MultiSelectPropertySchema(Struct, frozen=True, kw_only=True, tag_field="type", tag="array"):
@@ -461,7 +460,8 @@ class SessionConfigSelectEntry(Struct, frozen=True, kw_only=True):
     options: list[SessionConfigSelectOption] | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        _one_of(self, ("value",), ("group", "options"))
+        if not (self.value is not UNSET or self.group is not UNSET and self.options is not UNSET):
+            raise ValueError("needs value or group+options")
 
 
 class SessionConfigSelectOption(Struct, frozen=True, kw_only=True):
@@ -752,7 +752,15 @@ class McpServer(Struct, frozen=True, kw_only=True):
     env: list[EnvVariable] | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        _one_of(self, ("type", "url", "headers"), ("command", "args", "env"))
+        if not (
+            self.type is not UNSET
+            and self.url is not UNSET
+            and self.headers is not UNSET
+            or self.command is not UNSET
+            and self.args is not UNSET
+            and self.env is not UNSET
+        ):
+            raise ValueError("needs type+url+headers or command+args+env")
 
 
 class HttpHeader(Struct, frozen=True, kw_only=True):

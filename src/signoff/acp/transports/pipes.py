@@ -35,6 +35,8 @@ class Pipes:
         self._read_fd, self._write_fd = read_fd, write_fd
         self._loop = asyncio.get_running_loop()
         self._lines = Lines(self.limits.frame)
+        self._view = memoryview(bytearray(CHUNK))  # one for all reads: a fresh one each time costs three system calls
+        self._views = (self._view,)
         self._peer: Peer | None = None
         self._out: list[bytes] = []
         self._size = 0
@@ -61,7 +63,7 @@ class Pipes:
 
     def _readable(self) -> None:
         try:
-            chunk = os.read(self._read_fd, CHUNK)
+            chunk = bytes(self._view[: os.readv(self._read_fd, self._views)])
         except (BlockingIOError, InterruptedError):
             return
         except OSError:

@@ -1,0 +1,78 @@
+"""A raw client for the ACP figures: it costs next to nothing beside the agent it drives, and shares its core."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+REFERENCE = [sys.executable, "-m", "benchmarks.acp_reference"]
+
+
+def own_core() -> int:
+    return max(os.sched_getaffinity(0))
+
+
+class Agent:
+    """An agent over its pipes, pinned to the core of the client."""
+
+    def __init__(self, command: list[str], environment: dict[str, str] | None = None) -> None:
+        self._before = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {own_core()})
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            bufsize=0,
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
+        self._rest = b""
+
+    def initialize(self) -> Any:
+        params = {"protocolVersion": 1, "clientCapabilities": {"fs": {"readTextFile": False, "writeTextFile": False}}}
+        return self.ask("initialize", params)
+
+    def new_session(self, cwd: str) -> Any:
+        return self.ask("session/new", {"cwd": cwd, "mcpServers": []})
+
+    def ask(self, method: str, params: object) -> Any:
+        frame = json.dumps({"jsonrpc": "2.0", "id": 0, "method": method, "params": params}).encode()
+        return json.loads(self.round_trip(frame + b"\n", b'"id":0'))["result"]
+
+    def round_trip(self, frame: bytes, mark: bytes) -> bytes:
+        """Send a frame, read until the answer that bears `mark`."""
+        os.write(self._in, frame)
+        while True:
+            *lines, self._rest = (self._rest + os.read(self._out, 1 << 20)).split(b"\n")
+            for line in lines:
+                if mark in line and b'"method"' not in line:
+                    return line
+            if not lines and not self._rest:
+                raise EOFError("the agent ended")
+
+    def cpu(self) -> float:
+        """Seconds of processor time the agent has used."""
+        text = pathlib.Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii")
+        fields = text.rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def end(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+        os.sched_setaffinity(0, self._before)
+
+
+def frame_of(method: str, params: object) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}).encode() + b"\n"
