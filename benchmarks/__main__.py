@@ -13,7 +13,7 @@ import msgspec
 import benchmarks
 from benchmarks.figure import Figure, Unavailable
 
-APPARATUS = {"figure", "undisturbed", "acp_wire", "acp_reference", "__main__"}
+APPARATUS = {"figure", "undisturbed", "acp_wire", "acp_reference", "acp_socket_reference", "__main__"}
 
 
 def names() -> list[str]:

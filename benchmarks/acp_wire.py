@@ -7,7 +7,20 @@ import subprocess
 import sys
 from typing import Any
 
+from benchmarks.figure import Unavailable
+
 REFERENCE = [sys.executable, "-m", "benchmarks.acp_reference"]
+
+
+def ours(home: str) -> tuple[list[str], dict[str, str]]:
+    """Our agent with the echo model, everything it keeps under `home`, and the environment for it."""
+    program = pathlib.Path(sys.executable).with_name("signoff")
+    if not program.exists():
+        raise Unavailable("signoff is not installed beside this interpreter")
+    places = {
+        name: f"{home}/{name}" for name in ("HOME", "SIGNOFF_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
+    }
+    return [str(program), "acp", "serve", "--model", "echo/echo"], dict(os.environ) | places
 
 
 def own_core() -> int:
@@ -55,11 +68,10 @@ class Agent:
             if not lines and not self._rest:
                 raise EOFError("the agent ended")
 
-    def cpu(self) -> float:
-        """Seconds of processor time the agent has used."""
-        text = pathlib.Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii")
-        fields = text.rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    def kill(self) -> None:
+        """Without a goodbye."""
+        self._process.kill()
+        self.end()
 
     def end(self) -> None:
         assert self._process.stdin is not None

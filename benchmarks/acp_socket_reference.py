@@ -1,0 +1,27 @@
+"""The reference of the WebSocket figure, as a program: a bare echo server of the `websockets` library, deflate off."""
+
+import asyncio
+import sys
+
+from websockets.asyncio.server import ServerConnection, serve
+
+
+async def echo(socket: ServerConnection) -> None:
+    async for message in socket:
+        await socket.send(message)
+
+
+async def main() -> None:
+    async with serve(echo, "127.0.0.1", 0, compression=None) as server:
+        print(server.sockets[0].getsockname()[1], file=sys.stderr, flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    try:
+        import uvloop
+
+        uvloop.install()
+    except ImportError:
+        pass
+    asyncio.run(main())
