@@ -87,7 +87,7 @@ def _equipped(
     registry.later("codebase_search", _codebase_search)
     registry.later("update_memory", lambda: _update_memory(loaded, ledger.run_id))
     attach = _attach(ask, ledger) if settings.sandbox.network is Network.LIMITED else None
-    with Sessions(profile, os.environ, attach=attach) as sandboxes:
+    with Sessions(profile, os.environ, attach=attach, say=output.warn) as sandboxes:
         for tool in job_tools(sandboxes.jobs):
             registry.add(tool)
         servers = functools.partial(tool_servers, loaded, registry, workspace, output.warn)

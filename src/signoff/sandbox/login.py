@@ -9,7 +9,7 @@ import os
 import pwd
 import select
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -30,7 +30,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 def snapshot(environ: Mapping[str, str], *, seconds: float = SECONDS) -> Snapshot:
-    """What a login shell exports, as far as a command may inherit it, over what we have ourselves."""
+    """What we have ourselves, as far as a command may inherit it, and what a login shell exports beside it."""
     own = {name: value for name, value in environ.items() if inheritable(name)}
     shell = environ.get("SHELL") or _shell_of_user()
     if os.path.basename(shell) not in _KNOWN:
@@ -52,7 +52,23 @@ def snapshot(environ: Mapping[str, str], *, seconds: float = SECONDS) -> Snapsho
     _, found, exported = said.rpartition(_MARK)
     if not found:
         return Snapshot(own, f"the login environment could not be read: {shell} gave no answer within {seconds:g} s")
-    return Snapshot(own | parse(exported))
+    return Snapshot(joined(own, parse(exported)))
+
+
+def for_session(environ: Mapping[str, str], say: Callable[[str], object]) -> Mapping[str, str]:
+    """The environment for the commands of a session that no shell started: ours, and what a login shell adds."""
+    taken = snapshot(environ)
+    if taken.note is not None:
+        say(taken.note)
+    return {**environ, **taken.environ}
+
+
+def joined(own: Mapping[str, str], login: Mapping[str, str]) -> dict[str, str]:
+    """Whoever started us said what they wanted, so ours wins; programs are found as in the person's own shell, behind what
+    we were given in addition."""
+    found = login.get("PATH", "").split(":")
+    added = [place for place in own.get("PATH", "").split(":") if place not in found]
+    return {**login, **own, "PATH": ":".join(place for place in [*added, *found] if place)}
 
 
 def parse(exported: bytes) -> dict[str, str]:

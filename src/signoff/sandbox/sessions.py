@@ -7,7 +7,7 @@ sandbox with exactly that profile, so that nothing is ever widened for whoever c
 import contextlib
 import functools
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Self
 
 import msgspec
@@ -23,9 +23,12 @@ from signoff.sandbox.session import Attach, Session
 if TYPE_CHECKING:
     import asyncio
     from concurrent import futures
+
+    from signoff.sandbox import login
 else:
     asyncio = late("asyncio")
     futures = late("concurrent.futures")
+    login = late("signoff.sandbox.login")
 
 _MOST_AT_ONCE = 16
 
@@ -38,9 +41,14 @@ class Sessions:
         *,
         require: Strength | None = None,
         attach: Attach | None = None,
+        say: Callable[[str], object] = lambda note: None,
     ) -> None:
+        """`say` is told why the commands lack what a login shell would give them, should that be so."""
         self._profile = profile
-        self._open = functools.partial(Session, environ=environ, require=require, attach=attach)
+        self._start = functools.partial(Session, require=require, attach=attach)
+        self._given, self._say = environ, say
+        self._environ: Mapping[str, str] | None = None  # with the first command: asking a login shell takes time
+        self._asking = threading.Lock()
         self._lock = threading.Lock()
         self._sessions: dict[Profile, Session] = {}
         self._closing = contextlib.ExitStack()
@@ -79,6 +87,13 @@ class Sessions:
         profile = allowed(self._profile, allowance)
         starter = in_sandbox(lambda: self._open(profile))
         return await asyncio.to_thread(self.jobs.start, request, by=starter)
+
+    def _open(self, profile: Profile) -> Session:
+        with self._asking:
+            if self._environ is None:
+                alone = "SHLVL" not in self._given  # no shell started us
+                self._environ = login.for_session(self._given, self._say) if alone else self._given
+        return self._start(profile, self._environ)
 
     def _run(
         self, request: Request, allowance: Allowance, on_output: OnOutput | None, stop: threading.Event
