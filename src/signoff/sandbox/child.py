@@ -52,6 +52,7 @@ class Child:
         self.pid = process.pid
         self.ended = os.pidfd_open(process.pid)  # readable once the program has ended
         self.terminal = terminal
+        self._alone = group is not Group.SESSION  # nobody else is left to be ended
         pipes = (process.stdin, process.stdout, process.stderr)
         self.stdin, self.stdout, self.stderr = (None if pipe is None else pipe.fileno() for pipe in pipes)
 
@@ -83,8 +84,8 @@ class Child:
             self.signal(signal.SIGTERM)
             if self.wait(grace) is None:
                 self.signal(signal.SIGKILL)
-        if self._group is Group.SESSION:
-            _end_family(self.pid, self._mark)
+        if not self._alone:
+            self._alone = _end_family(self.pid, self._mark)
         self.wait()
         return self._status()
 
@@ -202,8 +203,8 @@ def _resolve(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> list[
     return [os.path.abspath(program), *argv[1:]]
 
 
-def _end_family(leader: int, mark: str) -> None:
-    """Kill everyone found, and look again until nobody is."""
+def _end_family(leader: int, mark: str) -> bool:
+    """Kill everyone found, and look again until nobody is: then nobody is left who could bring up more."""
     for _ in range(_ROUNDS):
         members = _family(leader, mark)
         for member in members:
@@ -215,14 +216,19 @@ def _end_family(leader: int, mark: str) -> None:
             watch.poll(_LONGEST_DEATH_MS)
             os.close(member)
         if not members:
-            return
+            return True
+    return False
 
 
 def _family(leader: int, mark: str) -> list[int]:
     """A descriptor for each living process that belongs to the child: by session, by descent, or by mark."""
     seen = {pid: process for pid in _pids() if (process := _look(pid)) is not None}
-    wanted = f"{_MARK}={mark}".encode()
-    chosen = {pid for pid, process in seen.items() if process.session == leader or wanted in _environ(pid)}
+    wanted, began = f"{_MARK}={mark}".encode(), _started(leader)
+    chosen = {
+        pid
+        for pid, process in seen.items()
+        if process.session == leader or (process.started >= began and wanted in _environ(pid))
+    }
     while more := {pid for pid, process in seen.items() if process.parent in chosen} - chosen:
         chosen |= more
     members = []
@@ -252,6 +258,12 @@ def _look(pid: int) -> _Process | None:
     if not fields or fields[0] in (b"Z", b"X"):
         return None
     return _Process(parent=int(fields[1]), session=int(fields[3]), started=int(fields[19]))
+
+
+def _started(pid: int) -> int:
+    """When, in ticks since the system's start; of one that is dead and not reaped, too. 0: it is gone."""
+    fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return int(fields[19]) if fields else 0
 
 
 def _environ(pid: int) -> list[bytes]:
