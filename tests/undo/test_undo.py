@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from signoff.domain.errors import FileRefused, NotFound, ToolConflict
-from signoff.undo.restore import chosen, history, restore
+from signoff.undo.records import history
+from signoff.undo.restore import chosen, restore
 from signoff.undo.snapshot import Undo
 from tests.clauses import requirement
 from tests.tools.test_patch_format import marked
@@ -239,3 +240,36 @@ def test_an_agent_takes_back_its_own_calls_and_no_one_elses(tmp_path: pathlib.Pa
     assert result.payload == {"call_id": "call-3", "restored": ("a", "b")}
     assert bench.tree() == {"a": b"zwei\n"}
     assert [one.call_id for one in history(str(bench.undo))] == ["theirs", "call-3", "call-4"]
+
+
+def test_undoing_a_long_command_leaves_what_another_run_wrote_meanwhile(yard: Yard) -> None:
+    """A file tool of another run, and a call of the same run, finished while the command ran."""
+    write(yard.workspace / "theirs", "old\n")
+    write(yard.workspace / "both", "old\n")
+    other = Undo(str(yard.store), str(yard.workspace), "run-2")
+    with yard.changed(whole=True):
+        saved = other.before(
+            "other-1", "write_file", [str(yard.workspace / name) for name in ("theirs", "new", "both")]
+        )
+        for name in ("theirs", "new", "both"):
+            write(yard.workspace / name, "of the other run\n")
+        saved.after()
+        write(yard.workspace / "both", "of the command\n")
+        write(yard.workspace / "mine", "of the command\n")
+
+    assert sorted(yard.back("call-1")) == ["both", "mine"]
+    assert tree(yard.workspace) == dict.fromkeys(("theirs", "new", "both"), b"of the other run\n")
+    yard.back("other-1")
+    assert tree(yard.workspace) == {"theirs": b"old\n", "both": b"old\n"}
+
+
+def test_a_call_that_began_before_the_command_and_ended_in_it_keeps_its_own(yard: Yard) -> None:
+    other = Undo(str(yard.store), str(yard.workspace), "run-2")
+    saved = other.before("other-1", "write_file", [str(yard.workspace / "theirs")])
+    with yard.changed(whole=True):
+        write(yard.workspace / "theirs", "x")
+        saved.after()
+        write(yard.workspace / "mine", "y")
+
+    assert yard.back("call-1") == ["mine"]
+    assert tree(yard.workspace) == {"theirs": b"x"}

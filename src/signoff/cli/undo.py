@@ -9,13 +9,15 @@ from pathlib import Path
 import click
 import msgspec
 
+from signoff.cli import wiring
 from signoff.cli.output import Output, json_option
 from signoff.config import locations
 from signoff.domain.errors import UsageError
 from signoff.domain.visible import visible
 from signoff.undo.objects import Objects
-from signoff.undo.restore import Step, chosen, history, restore, steps
-from signoff.undo.snapshot import Snapshot
+from signoff.undo.prune import Bounds, prune
+from signoff.undo.records import Snapshot, history
+from signoff.undo.restore import Step, chosen, restore, steps
 from signoff.undo.states import Kind, State
 
 
@@ -34,10 +36,15 @@ class Listed(msgspec.Struct, frozen=True):
 @click.option("--list", "listing", is_flag=True, help="Show the calls that changed something, the latest first.")
 @click.option("--diff", "differing", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--force", is_flag=True, help="Put back even what was changed since by somebody else.")
+@click.option(
+    "--prune", "pruning", is_flag=True, help="Remove what the settings undo.max_bytes and undo.keep_days do not keep."
+)
 @json_option
 @click.argument("name", metavar="[RUN|CALL]", required=False)
 @click.pass_obj
-def undo(output: Output, name: str | None, listing: bool, differing: bool, force: bool, as_json: bool) -> None:
+def undo(
+    output: Output, name: str | None, listing: bool, differing: bool, force: bool, pruning: bool, as_json: bool
+) -> None:
     """Put back what a call, or a whole run, changed in the current directory; without a name, the last call.
 
     What somebody else changed since is never overwritten unless --force says so, and then nothing at all is touched. An
@@ -50,8 +57,11 @@ def undo(output: Output, name: str | None, listing: bool, differing: bool, force
       signoff undo call-3f9a41c2
       signoff undo 0198f3c2 --force
     """
-    if listing and differing:
-        raise UsageError("--list and --diff do not go together")
+    if listing + differing + pruning > 1:
+        raise UsageError("--list, --diff and --prune do not go together")
+    if pruning:
+        _prune(output, as_json)
+        return
     directory, workspace = str(locations.undo(os.environ)), str(Path.cwd().resolve())
     snapshots = history(directory, workspace)
     if listing:
@@ -69,6 +79,15 @@ def undo(output: Output, name: str | None, listing: bool, differing: bool, force
     for path in restored:
         output.text(visible(path))
     output.say(f"{len(restored)} files put back; take that back with: signoff undo {by}")
+
+
+def _prune(output: Output, as_json: bool) -> None:
+    settings = wiring.configuration(output).settings.undo
+    done = prune(str(locations.undo(os.environ)), Bounds(settings.max_bytes, settings.keep_days))
+    if as_json:
+        output.json(done)
+        return
+    output.say(f"{done.calls} calls can no longer be undone; {done.bytes_freed} bytes freed, {done.bytes_left} kept")
 
 
 def _list(output: Output, snapshots: list[Snapshot], as_json: bool) -> None:

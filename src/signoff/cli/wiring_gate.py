@@ -30,6 +30,7 @@ from signoff.tools.registry import Registry
 from signoff.tools.ripgrep import bundled
 from signoff.tools.tool import FileAccess, Tool
 from signoff.tools.undo import UndoCall
+from signoff.undo.prune import Bounds
 from signoff.undo.snapshot import Undo
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ def _equipped(
     settings = loaded.settings
     profile = _with_ripgrep(resolve(settings.sandbox, workspace))
     placeheld = protected_names(profile, str(locations.home(os.environ)))
-    undo = Undo(str(locations.undo(os.environ)), workspace, ledger.run_id, placeheld)
+    bounds = Bounds(settings.undo.max_bytes, settings.undo.keep_days)
+    undo = Undo(str(locations.undo(os.environ)), workspace, ledger.run_id, placeheld, bounds=bounds)
     registry = Registry()
     for tool in (UndoCall(undo), *tools):
         registry.add(tool)

@@ -107,6 +107,11 @@ class SandboxSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_open_files: Count = 2_048
 
 
+class UndoSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    max_bytes: Bytes = 2 * 1024**3  # of saved copies; beyond it the oldest calls can no longer be undone
+    keep_days: Count = 30
+
+
 class LedgerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     redact: Redact = Redact.BASIC
 
@@ -156,6 +161,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     policy: PolicySettings = PolicySettings()
     sandbox: SandboxSettings = SandboxSettings()
     ledger: LedgerSettings = LedgerSettings()
+    undo: UndoSettings = UndoSettings()
     memory: MemorySettings = MemorySettings()
     model: ModelSettings = ModelSettings()
 

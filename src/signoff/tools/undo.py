@@ -7,8 +7,9 @@ import msgspec
 from signoff.domain.call import Artifacts
 from signoff.domain.intent import Action, FileWrite, Intent, Permission
 from signoff.tools.tool import Attempt, Done, Place, Tool
-from signoff.undo.restore import chosen, history, restore, steps
-from signoff.undo.snapshot import Snapshot, Undo
+from signoff.undo.records import Snapshot, history
+from signoff.undo.restore import chosen, restore, steps
+from signoff.undo.snapshot import Undo
 
 
 class UndoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

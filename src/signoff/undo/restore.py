@@ -9,7 +9,8 @@ from signoff.domain.errors import NotFound, SignoffError, ToolConflict
 from signoff.files import beneath
 from signoff.files.ground import Ground
 from signoff.undo.objects import Objects
-from signoff.undo.snapshot import Snapshot, Undo
+from signoff.undo.records import Snapshot
+from signoff.undo.snapshot import Undo
 from signoff.undo.states import DIRECTORY, Kind, Observer, State
 
 _MOST_NAMED = 10
@@ -21,20 +22,6 @@ class Step(msgspec.Struct, frozen=True):
     path: str
     restored: State
     expected: State | None
-
-
-def history(directory: str, workspace: str | None = None) -> list[Snapshot]:
-    """Every call that changed something, the oldest first."""
-    calls = os.path.join(directory, "calls")
-    files: list[tuple[str, str]] = []
-    with contextlib.suppress(FileNotFoundError):
-        for run in os.listdir(calls):
-            files += [(name, os.path.join(calls, run, name)) for name in os.listdir(os.path.join(calls, run))]
-    found: list[Snapshot] = []
-    for _, path in sorted(file for file in files if file[0].endswith(".json")):
-        with contextlib.suppress(OSError, msgspec.DecodeError), open(path, "rb") as file:
-            found.append(msgspec.json.decode(file.read(), type=Snapshot))
-    return [one for one in found if workspace is None or one.workspace == workspace]
 
 
 def chosen(snapshots: list[Snapshot], name: str | None) -> list[Snapshot]:

@@ -17,6 +17,8 @@ from signoff.files import atomic
 from signoff.files.ground import Ground, shown
 from signoff.files.ignore import ALWAYS, MADE_BY_TOOLS, walk
 from signoff.undo.objects import Objects
+from signoff.undo.prune import Bounds, in_use, prune_sometimes
+from signoff.undo.records import Entry, Snapshot, left_by_others, place_of
 from signoff.undo.states import ABSENT, UNSAVED, Kind, Observer, Seen, State
 
 # Of a workspace; what lies beyond is not saved before a command, and the record says so.
@@ -24,40 +26,34 @@ MOST_FILES = 20_000
 MOST_BYTES = 512 << 20  # that have to be read
 
 
-class Entry(msgspec.Struct, frozen=True):
-    """`after` None: the call was cut short, and what it left is not known."""
-
-    path: str  # relative to the workspace, or absolute outside of it
-    before: State
-    after: State | None = None
-
-
-class Snapshot(msgspec.Struct, frozen=True):
-    """What one call changed."""
-
-    run_id: str
-    call_id: str
-    tool: str
-    workspace: str
-    at_ms: int
-    entries: tuple[Entry, ...]
-    complete: bool = True  # False: the workspace was too large to save all of it
-
-
 class Undo:
     """For one run. `directory` is ours alone and masked in every sandbox.
 
     `placeheld`: where the sandbox puts empty directories of its own while it runs; they are no change of anybody's."""
 
-    def __init__(self, directory: str, workspace: str, run_id: str, placeheld: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        directory: str,
+        workspace: str,
+        run_id: str,
+        placeheld: Iterable[str] = (),
+        *,
+        bounds: Bounds | None = None,
+    ) -> None:
         self.directory, self.run_id, self._workspace = directory, run_id, workspace
         self._objects = Objects(os.path.join(directory, "objects"))
         self._placeheld = frozenset(placeheld)
         self._seen: dict[str, Seen] | None = None
+        self._bounds = bounds  # None: somebody else keeps the store small
 
     def before(self, call_id: str, tool: str, paths: Iterable[str] | None) -> "Pending":
         """Save these paths (absolute), or the whole workspace. What cannot be saved at all is refused."""
         began = time.time_ns()
+        self._keep_small()
+        with in_use(self.directory):
+            return self._saved(call_id, tool, paths, began)
+
+    def _saved(self, call_id: str, tool: str, paths: Iterable[str] | None, began: int) -> "Pending":
         if paths is None:
             states, complete = self._tree()
             self._remember()
@@ -65,14 +61,20 @@ class Undo:
             states, complete = self._named(paths), True
         entries = tuple(Entry(path, state) for path, state in states.items())
         snapshot = Snapshot(self.run_id, call_id, tool, self._workspace, began // 1_000_000, entries, complete)
-        place = os.path.join(self.directory, "calls", self.run_id, f"{began:020d}.json")
+        place = place_of(self.directory, self.run_id, began)
         _write(place, snapshot)
-        return Pending(self, snapshot, place, whole=paths is None)
+        return Pending(self, snapshot, place, began, whole=paths is None)
 
     def now(self, snapshot: Snapshot, *, whole: bool) -> tuple[dict[str, State], bool]:
         if whole:
             return self._tree()
         return self._named(os.path.join(self._workspace, entry.path) for entry in snapshot.entries), True
+
+    def _keep_small(self) -> None:
+        """With the first call of a run."""
+        if self._bounds is not None:
+            prune_sometimes(self.directory, self._bounds)
+            self._bounds = None
 
     def exists(self, path: str) -> bool:
         return os.path.lexists(os.path.join(self._workspace, path))
@@ -125,12 +127,14 @@ class Undo:
 class Pending:
     """A call that is under way."""
 
-    def __init__(self, undo: Undo, snapshot: Snapshot, place: str, *, whole: bool) -> None:
-        self._undo, self._snapshot, self._place, self._whole = undo, snapshot, place, whole
+    def __init__(self, undo: Undo, snapshot: Snapshot, place: str, began: int, *, whole: bool) -> None:
+        self._undo, self._snapshot, self._place, self._began, self._whole = undo, snapshot, place, began, whole
 
     def after(self) -> tuple[str, ...]:
         """Note what the call left, and say which paths it changed."""
         before = {entry.path: entry.before for entry in self._snapshot.entries}
+        if self._whole:  # what others did meanwhile was there before whatever this call did to it, and is theirs
+            before |= left_by_others(self._undo.directory, self._snapshot.workspace, self._place, self._began)
         now, all_of_it = self._undo.now(self._snapshot, whole=self._whole)
         complete = self._snapshot.complete and all_of_it
         paths = before.keys() | now.keys() if complete else before.keys()  # else nobody knows what is new
@@ -140,7 +144,7 @@ class Pending:
             if _differs(before.get(path, ABSENT), self._left(path, now, complete))
         )
         if entries:
-            done = msgspec.structs.replace(self._snapshot, entries=entries, complete=complete)
+            done = msgspec.structs.replace(self._snapshot, entries=entries, complete=complete, ended_ns=time.time_ns())
             _write(self._place, done)
         else:
             os.unlink(self._place)
