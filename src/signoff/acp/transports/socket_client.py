@@ -47,19 +47,25 @@ class Reconnecting(msgspec.Struct, frozen=True):
 def dial(
     endpoint: str, *, token: str | None = None, heartbeat: float = 15.0, limits: SocketLimits | None = None
 ) -> Factory:
-    """Connections to one endpoint. A heartbeat of 0 sends no pings."""
+    """Connections to one endpoint. A heartbeat of 0 sends no pings; cookies go back to who set them, as the draft asks."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
+    cookies: dict[str, str] = {}
     size = (limits or SocketLimits()).frame
 
     async def open_connection() -> Connection:
-        return await connect(
+        kept = {"Cookie": "; ".join(f"{name}={value}" for name, value in cookies.items())} if cookies else {}
+        connection = await connect(
             endpoint,
             compression=None,
-            additional_headers=headers,
+            additional_headers=headers | kept,
             max_size=size,
             ping_interval=heartbeat or None,
             ping_timeout=heartbeat or None,
         )
+        for line in connection.response.headers.get_all("Set-Cookie") if connection.response else ():
+            name, _, value = line.partition(";")[0].partition("=")
+            cookies[name.strip()] = value.strip()
+        return connection
 
     return open_connection
 
