@@ -5,6 +5,7 @@ more only makes the verdict stricter. A tool known to run commands whose command
 """
 
 import enum
+import functools
 import os.path
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -74,6 +75,8 @@ _DIRECTORIES = frozenset(key.replace("_", "") for key in CWD_KEYS)
 MOST_VALUES = 1_000
 DEEPEST = 4
 _LONGEST_PATH = 4_096
+_SHORT = 1_000  # characters of a command worth remembering; agents run the same ones again and again
+_read_again = functools.lru_cache(maxsize=256)(read_script)
 _NOT_WRITING = frozenset(Action) - {Action.WRITE}
 
 _PATCH_MARKS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ", "+++ b/", "+++ ", "--- a/")
@@ -169,7 +172,8 @@ class _Reader:
             yield from read_argv(words, cwd=self._cwd, home=self._home).aspects
         elif isinstance(value, str):
             self.argv = ("bash", "-c", value)
-            yield from read_script(value, cwd=self._cwd, home=self._home).aspects
+            read = _read_again if len(value) <= _SHORT else read_script
+            yield from read(value, cwd=self._cwd, home=self._home).aspects
         else:
             yield Opaque(str(value)[:200], "a command that is neither text nor a list of words")
 
