@@ -8,8 +8,10 @@ LOCKS := requirements/run.txt requirements/dev.txt requirements/uv.txt
 
 ORACLE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/signoff-oracle
 
+ACP_PEERS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/signoff-acp-peers
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench bench-memory oracle golden acp-schema requirements lock clean
+.PHONY: help setup demo test check bench bench-memory oracle acp-peers golden acp-schema requirements lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -46,6 +48,10 @@ oracle: ## Fetch the program whose rule language ours is compared with, into the
 	@mkdir -p $(ORACLE) && cd $(ORACLE) && npm pack --silent @openai/codex@0.98.0 > name.txt \
 	  && tar -xzf $$(cat name.txt) --wildcards --no-anchored "*/$$(uname -m)-unknown-linux-musl/codex/codex" --transform 's|.*/||' \
 	  && rm $$(cat name.txt) name.txt && chmod a+rx codex && echo "$(ORACLE)/codex"
+
+acp-peers: ## Fetch the ACP programs of others that ours is tried with, into the cache directory
+	@mkdir -p $(ACP_PEERS) && cd $(ACP_PEERS) && npm install --no-audit --no-fund --silent \
+	  node@22.23.3 @agentclientprotocol/sdk@2.4.0 acpx@0.19.1 && echo "$(ACP_PEERS)"
 
 bench-memory: setup ## Measure what memory finds: make bench-memory [DATA=FILE]
 	@DATA='$(DATA)' $(BIN)/python -m benchmarks.memory_quality
