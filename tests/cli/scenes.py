@@ -1,6 +1,6 @@
 """Questions as a person could meet them."""
 
-from signoff.approvals.remember import for_prefix, for_session
+from signoff.approvals.remember import for_prefix, for_session, for_tool
 from signoff.approvals.request import Effects, ReviewRequest
 from signoff.approvals.store import key_text
 from signoff.domain.intent import Action
@@ -10,6 +10,7 @@ from signoff.domain.review import (
     DeleteFile,
     ExecApprovalRequestEvent,
     ToolApprovalRequestEvent,
+    ToolRule,
     UpdateFile,
 )
 from signoff.policy.parsed_cmd import parse_command
@@ -35,6 +36,7 @@ COMMAND = ReviewRequest(
     offers=(*for_session((_KEY,)), *for_prefix(_NPM, lambda prefix: True)),
     asked_by="builtin: not known to be safe",
     covers_retry=True,
+    words=_NPM,
 )
 
 HOSTILE = ReviewRequest(
@@ -85,6 +87,7 @@ TOOL = ReviewRequest(
     ),
     tool="calendar.create",
     action=Action.NET,
+    offers=for_tool((ToolRule("calendar.create", hosts=("calendar.example",)), ToolRule("calendar.create"))),
     outside=True,
 )
 

@@ -10,6 +10,7 @@ import pexpect
 import pyte
 import pytest
 
+from signoff.cli import terminal
 from signoff.domain.review import (
     Abort,
     Approved,
@@ -96,7 +97,9 @@ def test_colour_changes_the_looks_and_not_the_words(start: Start) -> None:
 def test_hostile_text_reaches_the_terminal_without_a_single_control_character(start: Start) -> None:
     asked = start("hostile")
     asked.until(STOP)
-    sent = (asked.child.before + asked.child.after).replace("\r\n", "").replace("\r\x1b[K", "")
+    sent = asked.child.before + asked.child.after
+    for ours in ("\r\n", "\r\x1b[K", terminal._SOBER):
+        sent = sent.replace(ours, "")
     assert sent.isprintable()
     assert "\u202e" not in sent
 
@@ -107,21 +110,23 @@ ANSWERS: dict[str, tuple[list[str], ReviewDecision]] = {
     "a for the session": (["a"], ApprovedForSession()),
     "p saves the narrowest rule": (["p"], ApprovedExecpolicyAmendment((*PREFIX, "--save-dev", "left-pad@1.3.0"))),
     "2 then p saves the prefix": (["2", "p"], ApprovedExecpolicyAmendment(PREFIX)),
-    "3 then p saves the program": (["3", "p"], ApprovedExecpolicyAmendment(("npm",))),
     "Enter is no": (["\r"], Denied()),
     "n without a reason": (["n", "\r"], Denied()),
     "n with a reason": (["n", "use pnpm, pleasee", "\x7f", "\r"], Denied("use pnpm, please")),
     "n, then another mind": (["n", "\x1b", "y"], Approved()),
     "Esc stops": (["\x1b"], Abort()),
-    "control-c stops": (["\x03"], Abort()),
     "other keys are nothing": (["q", "\t", "4", "\x1b[A", "yy", "y\r", "\r"], Denied()),
     "e edits the rule": (
-        ["e", "\x15", "npm ci @project for 8h", "\r", "y"],
-        ApprovedExecpolicyAmendment(("npm", "ci"), Scope.PROJECT, 8 * 3_600_000),
+        ["e", "\x15", "npm install @project for 8h", "\r", "y"],
+        ApprovedExecpolicyAmendment(PREFIX, Scope.PROJECT, 8 * 3_600_000),
     ),
     "e with a mistake, then right": (
-        ["e", "\x15", "npm ci @world", "\r", "\x15", "npm ci @session", "\r", "y"],
-        ApprovedExecpolicyAmendment(("npm", "ci"), Scope.SESSION),
+        ["e", "\x15", "npm install @world", "\r", "\x15", "npm install @session", "\r", "y"],
+        ApprovedExecpolicyAmendment(PREFIX, Scope.SESSION),
+    ),
+    "e with a rule for something else, then right": (
+        ["e", "\x15", "npm ci @user", "\r", "\x15", "npm install @user", "\r", "y"],
+        ApprovedExecpolicyAmendment(PREFIX),
     ),
     "e, then no after all": (["e", "\r", "n", "\x1b", "\r"], Denied()),
 }
@@ -176,11 +181,57 @@ def test_a_key_pressed_at_once_does_not_answer_either(start: Start) -> None:
     assert asked.decisions() == [TimedOut()]
 
 
-def test_only_stopping_needs_no_second_thought(start: Start) -> None:
-    asked = start("command", arm_s=3_600.0)
-    asked.until(STOP)
+@pytest.mark.parametrize("scene", ["command", "long"])
+def test_an_interrupt_is_one_for_the_whole_program_and_needs_no_second_thought(scene: str, start: Start) -> None:
+    asked = start(scene, lines=40, arm_s=3_600.0)
+    asked.until("Esc: stop" if scene == "long" else STOP)
     asked.child.send("\x03")
-    assert asked.decisions() == [Abort()]
+    asked.until("the question was withdrawn; nothing was approved")
+    asked.child.expect_exact("KeyboardInterrupt")
+    asked.child.expect(pexpect.EOF)
+    assert not asked.answers.exists()
+
+
+def test_a_question_longer_than_the_screen_is_read_in_both_directions(start: Start) -> None:
+    asked = start("long", lines=24)
+    first = asked.until("Esc: stop")
+    asked.child.send(" ")
+    second = asked.until("Esc: stop")
+    asked.child.send("b")
+    again = asked.until("Esc: stop")
+    assert rows(again) == rows(first)
+    assert rows(second) != rows(first)
+    for key in ("\x1b[B", "\x1b[A"):  # a line down, a line up
+        asked.child.send(key)
+        moved = asked.until("Esc: stop")
+    assert rows(moved) == rows(first)
+    asked.child.send("G")
+    last = asked.until(STOP)
+    assert "echo line 60" in last
+    asked.child.send("b")
+    back = asked.until("Esc: stop")
+    assert "echo line 60" not in back
+    assert "echo line 40" in back
+    for key in "ya\rp":  # not the end of the question: no answer
+        asked.child.send(key)
+    asked.child.send("\x1b[F")
+    assert rows(asked.until(STOP)) == rows(last)
+    asked.child.send("y")
+    assert asked.decisions() == [Approved()]
+
+
+def rows(screen: str) -> list[str]:
+    return [line for line in screen.splitlines() if "│" in line]
+
+
+def test_what_a_program_did_to_the_terminal_does_not_hide_the_question(start: Start) -> None:
+    asked = start("command")
+    for trick in ("\x1b[3;4r", "\x1b[8m", "\x1b(0", "\x0e", "\x1b[4h", "\x1b[?7l"):
+        asked.stream.feed(trick)
+    asked.stream.feed("\x1b[20;1H")
+    seen = asked.until(STOP)
+    assert "npm install --save-dev left-pad@1.3.0" in seen
+    assert "run_terminal_cmd wants to run a command" in seen
 
 
 def test_two_questions_wait_for_each_other_and_the_count_is_shown(start: Start) -> None:

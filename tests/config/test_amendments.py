@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from signoff.config.amendments import grant, remember
+from signoff.config.amendments import allow_tool, forbid_tool, grant, remember
+from signoff.domain.errors import RulesInvalid
+from signoff.domain.review import ToolRule
 from signoff.policy.execpolicy.amend import prefix_line
 from signoff.policy.execpolicy.language import read_rules
 from signoff.policy.grants import read_grants
+from signoff.policy.rules.approved import approved, rule_text
+from signoff.policy.rules.written import read_policy
 from tests.clauses import requirement
 
 SYSTEM = {"posix", "fcntl", "_io", "builtins"}
@@ -163,3 +167,71 @@ def test_a_grant_survives_a_death_at_any_step(tmp_path: Path) -> None:
         path.write_bytes(before)
     kept = read_grants(path.read_text(encoding="utf-8"), "grants.toml")
     assert [(one.prefix, one.expires_ms) for one in kept] == [(("old",), 5_000), (("new", 'a "b"'), 9_000)]
+
+
+HAND_WRITTEN = """\
+default_action = "ask"   # unless told otherwise
+
+# deletes are mine
+[[rule]]
+id = "mine"
+tool = "delete_file"
+decision = "deny"  # always"""
+CALENDAR = ToolRule("calendar.create")
+PLACES = ToolRule("write_file", "fs.write", paths=('/srv/a "b"', "/srv/é\x7f"))
+
+
+def test_what_a_tool_may_do_is_added_to_a_policy_and_taken_out_without_a_trace(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(HAND_WRITTEN, encoding="utf-8")
+    for rule, expires in ((CALENDAR, None), (PLACES, 4_102_444_800_000), (CALENDAR, None)):
+        allow_tool(path, rule, expires)
+    text = path.read_text(encoding="utf-8")
+    assert text == f"{HAND_WRITTEN}\n\n{rule_text(PLACES, 4_102_444_800_000)}\n{rule_text(CALENDAR)}"
+    assert approved(text) == [(PLACES, 4_102_444_800_000), (CALENDAR, None)]
+    later = text + '\n# and this one too is mine\n[[rule]]\nid = "more"\ntool = "x"\ndecision = "ask"\n'
+    path.write_text(later, encoding="utf-8")
+    forbid_tool(path, CALENDAR, None)
+    forbid_tool(path, PLACES, 4_102_444_800_000)
+    left = path.read_text(encoding="utf-8")
+    assert approved(left) == []
+    assert [rule.id for rule in read_policy(left, "policy.toml").rules] == ["mine", "more"]
+    assert left.startswith(HAND_WRITTEN)
+    assert "# and this one too is mine" in left
+
+
+def test_another_end_takes_the_place_of_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    for expires in (4_000_000_000_000, None, 4_102_444_800_000):
+        allow_tool(path, CALENDAR, expires)
+    assert path.read_text(encoding="utf-8") == rule_text(CALENDAR, 4_102_444_800_000)
+
+
+def test_a_rule_that_a_person_changed_is_theirs() -> None:
+    for changed in (
+        rule_text(CALENDAR).replace("allow", "deny"),
+        rule_text(CALENDAR) + 'paths = ["/only/here"]\n',
+        rule_text(CALENDAR).replace("\n", " # so it is\n", 1),
+    ):
+        assert approved(changed) == []
+
+
+@pytest.mark.parametrize("text", ["rule = []\n", "not toml", '[[rule]]\ntool = "x"\n'])
+def test_a_policy_that_would_not_load_is_left_alone(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(RulesInvalid):
+        allow_tool(path, CALENDAR, None)
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_a_policy_survives_a_death_at_any_step(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(HAND_WRITTEN, encoding="utf-8")
+    died = 0
+    for _ in deaths(lambda: allow_tool(path, CALENDAR, None)):
+        died += 1
+        assert path.read_text(encoding="utf-8") in (HAND_WRITTEN, f"{HAND_WRITTEN}\n\n{rule_text(CALENDAR)}")
+        path.write_text(HAND_WRITTEN, encoding="utf-8")
+    assert died > 5
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [".policy.toml.lock", "policy.toml"]

@@ -154,9 +154,10 @@ class TestAmendment:
         assert [offer.prefix for offer in scene.person.asked[0].offers] == [
             (),
             ("cargo", "test", "--workspace"),
-            ("cargo", "test"),
-            ("cargo",),
+            ("cargo", "test"),  # and not `cargo`, which would cover every subcommand
         ]
+        scene.run("ninja -C build")
+        assert [offer.prefix for offer in scene.person.asked[1].offers] == [(), ("ninja", "-C", "build"), ("ninja",)]
 
 
 class TestQuestion:

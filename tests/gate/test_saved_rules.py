@@ -2,9 +2,11 @@
 
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from signoff.approvals.grants import kept, revoke
@@ -12,11 +14,12 @@ from signoff.approvals.rulebook import SessionRules
 from signoff.config.rules import Places, RuleBook
 from signoff.domain.context import Context
 from signoff.domain.event import DeveloperMessage, Warned
-from signoff.domain.intent import Action, Intent
+from signoff.domain.intent import Action, FileWrite, Intent
 from signoff.domain.requirement import Skip
-from signoff.domain.review import ApprovedExecpolicyAmendment, ReviewDecision, Scope
+from signoff.domain.review import ApprovedExecpolicyAmendment, ReviewDecision, Scope, ToolRule
 from signoff.domain.settings import ApprovalPolicy, Audit
 from signoff.policy.intents import argv_intent
+from signoff.tools.tool import Attempt, Done, Place, Tool
 from tests.clauses import requirement
 from tests.gate.scene import HOME, WORKSPACE, Scene
 
@@ -34,7 +37,7 @@ class Saving:
         self.saved = self.places.user_rules / "default.rules"
         self.now = time.time()
 
-    def scene(self, *answers: ReviewDecision) -> Scene:
+    def scene(self, *answers: ReviewDecision, tools: Iterable[Tool[Any]] = ()) -> Scene:
         warnings: list[str] = []
         context = Context(workspace=WORKSPACE, home=HOME, approval=ApprovalPolicy.UNTRUSTED)
         rules = SessionRules(
@@ -42,7 +45,8 @@ class Saving:
             context,
             clock=lambda: self.now,
         )
-        return Scene(self.directory / "runs", approval=ApprovalPolicy.UNTRUSTED, answers=answers, rulebook=rules)
+        untrusted = ApprovalPolicy.UNTRUSTED
+        return Scene(self.directory / "runs", approval=untrusted, answers=answers, rulebook=rules, tools=tools)
 
 
 @pytest.fixture
@@ -114,6 +118,88 @@ def test_a_revoked_rule_is_asked_about_in_the_running_session(saving: Saving) ->
     assert [scene.run("make test a").ok, scene.run("make test b").ok] == [True, True]
     revoke(saving.places, kept(saving.places)[0].id)
     assert scene.run("make test c").ok is False
+
+
+class AnyArguments(msgspec.Struct, frozen=True):
+    path: str = ""
+
+
+class Calendar(Tool[AnyArguments]):
+    name, version, description, arguments = "calendar.create", "1", "for this test", AnyArguments
+
+    def intent(self, arguments: AnyArguments, place: Place) -> Intent:
+        aspects = (FileWrite(arguments.path),) if arguments.path else ()
+        return Intent(self.name, Action.WRITE, aspects)
+
+    async def run(self, arguments: AnyArguments, attempt: Attempt) -> Done:
+        return Done(payload={})
+
+
+def offered(scene: Scene) -> list[ReviewDecision]:
+    return [offer.decision for offer in scene.person.asked[-1].offers]
+
+
+@pytest.mark.parametrize("scope", [Scope.USER, Scope.PROJECT, Scope.SESSION])
+def test_a_yes_for_a_tool_is_a_rule_that_lasts_as_long_as_its_scope(scope: Scope, saving: Saving) -> None:
+    rule = ToolRule("calendar.create")
+    scene = saving.scene(ApprovedExecpolicyAmendment((), scope, rule=rule), tools=[Calendar()])
+    assert [scene.go(scene.call("calendar.create", {})).ok for _ in range(2)] == [True, True]
+    assert offered(scene) == [ApprovedExecpolicyAmendment((), rule=rule)]
+    assert len(scene.person.asked) == 1
+    saved = 'Approved rule saved:\n- {"tool": "calendar.create"}'
+    assert scene.shown(DeveloperMessage) == [DeveloperMessage(saved)]
+    again = saving.scene(tools=[Calendar()])
+    assert again.go(again.call("calendar.create", {})).ok is (scope is not Scope.SESSION)
+    if scope is not Scope.SESSION:
+        (one,) = kept(saving.places)
+        assert (one.scope, one.rule) == (scope, rule)
+        revoke(saving.places, one.id)
+        assert again.go(again.call("calendar.create", {})).ok is False
+
+
+def test_for_files_the_very_file_its_directory_and_the_tool_are_offered(saving: Saving) -> None:
+    scene = saving.scene(tools=[Calendar()])
+    scene.go(scene.call("calendar.create", {"path": f"{WORKSPACE}/notes/a.md"}))
+    assert offered(scene) == [
+        ApprovedExecpolicyAmendment((), rule=ToolRule("calendar.create", paths=(f"{WORKSPACE}/notes/a.md",))),
+        ApprovedExecpolicyAmendment((), rule=ToolRule("calendar.create", paths=(f"{WORKSPACE}/notes",))),
+        ApprovedExecpolicyAmendment((), rule=ToolRule("calendar.create")),
+    ]
+
+
+@pytest.mark.parametrize(
+    "path", [f"{WORKSPACE}/.git/hooks/x", f"{WORKSPACE}/.env", f"{WORKSPACE}/*", f"{WORKSPACE}/[a]"]
+)
+def test_what_is_always_asked_about_or_would_reach_further_is_not_offered(path: str, saving: Saving) -> None:
+    scene = saving.scene(tools=[Calendar()])
+    scene.go(scene.call("calendar.create", {"path": path}))
+    assert [
+        one
+        for one in offered(scene)
+        if isinstance(one, ApprovedExecpolicyAmendment) and one.rule != ToolRule("calendar.create")
+    ] == []
+
+
+@pytest.mark.parametrize("name", ["*", "calendar.*", "c*"])
+def test_a_tool_whose_name_is_a_pattern_gets_no_rule(name: str, saving: Saving) -> None:
+    class Greedy(Calendar):
+        pass
+
+    Greedy.name = name
+    answer = ApprovedExecpolicyAmendment((), rule=ToolRule(name))
+    scene = saving.scene(answer, tools=[Greedy()])
+    assert scene.go(scene.call(name, {})).ok  # approved once
+    assert offered(scene) == []
+    assert "is not kept" in scene.shown(Warned)[0].message
+    assert kept(saving.places) == []
+
+
+def test_a_rule_of_one_kind_is_not_kept_for_the_other(saving: Saving) -> None:
+    answers = ApprovedExecpolicyAmendment((), rule=ToolRule("calendar.create")), ApprovedExecpolicyAmendment(("make",))
+    scene = saving.scene(*answers, tools=[Calendar()])
+    assert scene.run("make x").ok
+    assert scene.go(scene.call("calendar.create", {})).ok
+    assert kept(saving.places) == []
 
 
 def test_with_judging_off_everything_is_allowed_and_the_record_says_why(saving: Saving) -> None:

@@ -155,12 +155,16 @@ def test_only_skip_and_needs_approval_can_carry_a_proposal() -> None:
 
 
 PROPOSALS: list[tuple[Intent, str, ApprovalPolicy, tuple[str, ...] | None]] = [
-    (script("ls && rm -rf a"), "", ON_REQUEST, ("rm", "-rf", "a")),
+    (script("ls && rm -rf a"), "", ON_REQUEST, None),  # what destroys something is asked about every time
+    (command("git push --force origin x"), "", ON_REQUEST, None),
+    (command("cargo"), "", UNTRUSTED, None),  # it would cover every subcommand
     (command("python3"), "", UNTRUSTED, None),
     (command("git"), "", UNTRUSTED, None),
     (script("ls && cargo test"), 'prefix_rule(["ls"], decision="prompt")', UNTRUSTED, None),
     (command("cargo test"), 'prefix_rule(["cargo"])', ON_REQUEST, None),
-    (command("cargo test", escalated=True, suggests=("cargo",)), "", ON_REQUEST, ("cargo",)),
+    (command("cargo test", escalated=True, suggests=("cargo",)), "", ON_REQUEST, ("cargo", "test")),
+    (command("make test", escalated=True, suggests=("make",)), "", ON_REQUEST, ("make",)),
+    (command("rm -rf a", escalated=True, suggests=("rm", "-rf")), "", ON_REQUEST, None),
     (command("python3 x.py", escalated=True, suggests=("python3",)), "", ON_REQUEST, ("python3", "x.py")),
     (command("echo hi", escalated=True, suggests=("echo", "zz")), "", ON_REQUEST, ("echo", "hi")),
     (command("cargo test", suggests=("cargo",)), "", UNTRUSTED, ("cargo", "test")),

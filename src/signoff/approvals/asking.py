@@ -75,6 +75,7 @@ class Asking:
             keys=keys,
             reason=reason,
             amendment=amendment,
+            rules=self._rulebook.proposed_rules(case.intent, verdict, self.granted),
             may_save=self._rulebook.may_save,
             covers_retry=case.covers_retry and not retry,
             outside=retry or case.escalated,
@@ -96,7 +97,7 @@ class Asking:
         self._show(ReviewAnswered(case.call.tool_call_id, decision))
         self._ledger.submit(review_record(case, request, decision, self._reviewer.name, time.monotonic_ns() - started))
         event = request.event
-        if isinstance(decision, ApprovedExecpolicyAmendment) and case.intent.argv is not None:
+        if isinstance(decision, ApprovedExecpolicyAmendment) and (decision.rule is None) == bool(case.intent.argv):
             await self._save(decision)
         if isinstance(decision, ApprovedForSession) and isinstance(event, ApplyPatchApprovalRequestEvent):
             self.granted += (event.grant_root,) if event.grant_root else ()
@@ -109,4 +110,4 @@ class Asking:
         except (SignoffError, OSError) as error:
             self._show(Warned(not_saved_message(error)))
         else:
-            self._show(DeveloperMessage(saved_message(amendment.proposed_execpolicy_amendment)))
+            self._show(DeveloperMessage(saved_message(amendment)))

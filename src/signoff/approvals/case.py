@@ -8,7 +8,7 @@ from signoff.approvals.request import ReviewRequest, Subject
 from signoff.domain.call import ToolCall
 from signoff.domain.intent import Escalation, Intent
 from signoff.domain.requirement import Requirement
-from signoff.domain.review import ApprovedExecpolicyAmendment, Denied, ReviewDecision
+from signoff.domain.review import ApprovedExecpolicyAmendment, Denied, ReviewDecision, ToolRule
 from signoff.domain.verdict import Verdict
 from signoff.ledger.records import Request, Review
 
@@ -41,6 +41,10 @@ class Rulebook(Protocol):
         """A prefix that could be remembered for a call that needed no question so far."""
         ...
 
+    def proposed_rules(self, intent: Intent, verdict: Verdict, granted: tuple[str, ...]) -> tuple[ToolRule, ...]:
+        """Rules that could be remembered for a call that is no command."""
+        ...
+
     def may_save(self, prefix: tuple[str, ...]) -> bool: ...
 
     def save(self, amendment: ApprovedExecpolicyAmendment) -> None:
@@ -71,7 +75,12 @@ def review_record(
         reviewer=reviewer,
         question=request.event.reason or "",
         rejection=(decision.rejection or "") if isinstance(decision, Denied) else "",
-        amendment=decision.proposed_execpolicy_amendment if isinstance(decision, ApprovedExecpolicyAmendment) else (),
+        amendment=_amendment(decision) if isinstance(decision, ApprovedExecpolicyAmendment) else (),
         duration_ms=elapsed_ns // 1_000_000,
         trace_id=case.call.trace_id,
     )
+
+
+def _amendment(decision: ApprovedExecpolicyAmendment) -> tuple[str, ...]:
+    rule = decision.rule
+    return decision.proposed_execpolicy_amendment if rule is None else (rule.tool, *rule.paths, *rule.hosts)

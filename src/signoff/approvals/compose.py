@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 
-from signoff.approvals.remember import for_prefix, for_session
+from signoff.approvals.remember import for_prefix, for_session, for_tool
 from signoff.approvals.request import (
     CallSubject,
     CommandSubject,
@@ -31,6 +31,7 @@ from signoff.domain.review import (
     ReviewDecision,
     TimedOut,
     ToolApprovalRequestEvent,
+    ToolRule,
 )
 from signoff.domain.verdict import Match, Verdict
 from signoff.policy.parsed_cmd import parse_command
@@ -54,20 +55,23 @@ def compose(
     keys: tuple[str, ...],
     reason: str | None,
     amendment: tuple[str, ...] | None,
+    rules: tuple[ToolRule, ...] = (),
     may_save: Callable[[tuple[str, ...]], bool],
     covers_retry: bool,
     outside: bool,
 ) -> ReviewRequest:
     """The question about a call. The reason of a rule or a retry comes before the model's own justification."""
+    proposed = amendment if amendment and may_save(amendment) else None
     return ReviewRequest(
-        event=_event(call, turn_id, intent, subject, reason or intent.justification, amendment),
+        event=_event(call, turn_id, intent, subject, reason or intent.justification, proposed),
         tool=call.name,
         action=intent.action,
         effects=effects(intent),
-        offers=(*for_session(keys), *for_prefix(amendment, may_save)),
+        offers=(*for_session(keys), *for_prefix(amendment, may_save), *for_tool(rules)),
         asked_by=_asked_by(verdict.winner, reason),
         covers_retry=covers_retry,
         outside=outside,
+        words=amendment or (),
     )
 
 
@@ -139,8 +143,11 @@ def refusal(decision: ReviewDecision, *, by_person: bool) -> Failure | None:
             assert_never(decision)
 
 
-def saved_message(prefix: tuple[str, ...]) -> str:
+def saved_message(amendment: ApprovedExecpolicyAmendment) -> str:
     """What the agent is told about a rule that was saved."""
+    if amendment.rule is not None:
+        return f"Approved rule saved:\n- {json.dumps(msgspec.to_builtins(amendment.rule), ensure_ascii=False)}"
+    prefix = amendment.proposed_execpolicy_amendment
     return f"Approved command prefix saved:\n- {json.dumps(list(prefix), ensure_ascii=False)}"
 
 

@@ -10,11 +10,12 @@ from signoff.config import amendments
 from signoff.config.document import read_bytes
 from signoff.config.rules import Places
 from signoff.domain.errors import UsageError
-from signoff.domain.review import Scope
+from signoff.domain.review import Scope, ToolRule
 from signoff.domain.verdict import Layer
 from signoff.policy.execpolicy.amend import prefix_line
 from signoff.policy.execpolicy.language import read_rules
 from signoff.policy.grants import read_grants
+from signoff.policy.rules.approved import approved, rule_id
 
 
 class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -25,6 +26,7 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     prefix: tuple[str, ...]
     file: str
     expires_ms: int | None = None
+    rule: ToolRule | None = None  # instead of a prefix, for a tool that is no command
 
 
 def kept(places: Places) -> list[Kept]:
@@ -34,6 +36,8 @@ def kept(places: Places) -> list[Kept]:
         *_lines(places.project_rules / amendments.DEFAULT_RULES, Scope.PROJECT),
         *_timed(places.user_grants, Scope.USER),
         *_timed(places.project_grants, Scope.PROJECT),
+        *_tools(places.user_policy, Scope.USER),
+        *_tools(places.project_policy, Scope.PROJECT),
     ]
 
 
@@ -44,8 +48,12 @@ def revoke(places: Places, name: str) -> Kept:
         what = "no grant has" if not found else f"{len(found)} grants have"
         raise UsageError(f"{what} an id that starts with {name!r}", hint='"signoff grants list" shows them all.')
     (one,) = found
-    take_back = amendments.forget if one.expires_ms is None else amendments.revoke
-    take_back(Path(one.file), one.prefix)
+    if one.rule is not None:
+        amendments.forbid_tool(Path(one.file), one.rule, one.expires_ms)
+    elif one.expires_ms is None:
+        amendments.forget(Path(one.file), one.prefix)
+    else:
+        amendments.revoke(Path(one.file), one.prefix)
     return one
 
 
@@ -63,6 +71,13 @@ def _timed(path: Path, scope: Scope) -> Iterator[Kept]:
     text = (read_bytes(path) or b"").decode("utf-8", "replace")
     for one in read_grants(text, str(path)) if text else ():
         yield Kept(_id(path, one.prefix), scope, one.prefix, str(path), one.expires_ms)
+
+
+def _tools(path: Path, scope: Scope) -> Iterator[Kept]:
+    text = (read_bytes(path) or b"").decode("utf-8", "replace")
+    for rule, expires_ms in approved(text):
+        words = (rule_id(rule), str(expires_ms))
+        yield Kept(_id(path, words), scope, (), str(path), expires_ms, rule)
 
 
 def _id(path: Path, prefix: tuple[str, ...]) -> str:

@@ -1,14 +1,19 @@
 """What "do not ask again" can mean for one question: three widths, each with the exact rule and how far it reaches.
 
-Pure. Narrow comes first, and a prefix that would open everything (`python3`, `sudo`, `git` …) is not offered at all.
+Pure. Narrow comes first; a prefix that would open everything (`python3`, `sudo`, `git` …), that destroys something or that
+holds a secret is not offered and not kept.
 """
 
 from collections.abc import Callable
 
 from signoff.approvals.request import Offer, Width
 from signoff.domain.late import late_pattern
-from signoff.domain.review import ApprovedExecpolicyAmendment, ApprovedForSession, Scope
-from signoff.policy.execpolicy.amend import prefix_line
+from signoff.domain.review import ApprovedExecpolicyAmendment, ApprovedForSession, Scope, ToolRule
+from signoff.domain.settings import Redact
+from signoff.ledger.redact import Redactor
+from signoff.policy.commands import Dangerous, classify
+from signoff.policy.execpolicy.amend import has_subcommands, opens_everything, prefix_line
+from signoff.policy.rules.approved import rule_text
 
 _SUBCOMMAND = late_pattern(r"[a-z][a-z0-9_:-]*")
 
@@ -29,28 +34,73 @@ def for_session(keys: tuple[str, ...]) -> tuple[Offer, ...]:
 
 
 def for_prefix(amendment: tuple[str, ...] | None, may_save: Callable[[tuple[str, ...]], bool]) -> tuple[Offer, ...]:
-    """The rules that could be saved for a command, from the whole command to its program alone."""
+    """The rules that could be saved for a command, from the whole command to its program alone. A program whose
+    subcommands do quite different things (`cargo`, `kubectl` …) is not offered alone."""
     if not amendment:
         return ()
     widths = {amendment[:1]: Width.TOOL, _prefix(amendment): Width.PREFIX, amendment: Width.COMMAND}
+    if has_subcommands(amendment[0]):
+        del widths[amendment[:1]]
     narrow_first = sorted(widths.items(), key=lambda item: -len(item[0]))
     return tuple(saved_rule(prefix, width) for prefix, width in narrow_first if may_save(prefix))
+
+
+def words_of(rule: ToolRule) -> tuple[str, ...]:
+    return (rule.tool, *rule.paths, *rule.hosts)
+
+
+def for_tool(rules: tuple[ToolRule, ...]) -> tuple[Offer, ...]:
+    """The rules that could be saved for a call that is no command."""
+    return tuple(saved_tool_rule(rule) for rule in rules if not holds_secret(words_of(rule)))
+
+
+def saved_tool_rule(rule: ToolRule, scope: Scope = Scope.USER, expires_in_ms: int | None = None) -> Offer:
+    if rule.paths:
+        where, width = "that touches only what lies there", Width.PLACE
+    elif rule.hosts:
+        where, width = "that connects only there", Width.PLACE
+    else:
+        where, width = "whatever it is asked to do, but for what is always asked about", Width.TOOL
+    return Offer(
+        width=width,
+        scope=scope,
+        rule=rule_text(rule).rstrip("\n"),
+        reach=f"every call of {rule.tool} {where}, {_reach(scope, expires_in_ms)}",
+        decision=ApprovedExecpolicyAmendment((), scope=scope, expires_in_ms=expires_in_ms, rule=rule),
+    )
+
+
+def unsavable(words: tuple[str, ...]) -> str | None:
+    """Why these words are never kept as a rule; None: they may be."""
+    if opens_everything(words):
+        return "it would allow everything its program can run; add words"
+    if isinstance(classify(words), Dangerous):
+        return "it destroys something, so it is asked about every time"
+    return "it holds a secret, and rules are kept in a file" if holds_secret(words) else None
+
+
+def holds_secret(words: tuple[str, ...]) -> bool:
+    return bool(Redactor(Redact.BASIC, reversible=False).value(list(words)) != list(words))
 
 
 def saved_rule(
     prefix: tuple[str, ...], width: Width, scope: Scope = Scope.USER, expires_in_ms: int | None = None
 ) -> Offer:
-    where = {Scope.USER: "in every project", Scope.PROJECT: "in this project", Scope.SESSION: "in this session"}[scope]
-    until = "until you revoke it" if expires_in_ms is None else f"for {duration(expires_in_ms)}"
     words = "this word" if len(prefix) == 1 else f"these {len(prefix)} words"
     return Offer(
         width=width,
         scope=scope,
         rule=prefix_line(prefix),
-        reach=f"every command that starts with {words}, {where}, {until}; it then runs OUTSIDE the sandbox",
+        reach=f"every command that starts with {words}, {_reach(scope, expires_in_ms)}; it then runs OUTSIDE the sandbox",
         decision=ApprovedExecpolicyAmendment(prefix, scope=scope, expires_in_ms=expires_in_ms),
         prefix=prefix,
     )
+
+
+def _reach(scope: Scope, expires_in_ms: int | None) -> str:
+    where = {Scope.USER: "in every project", Scope.PROJECT: "in this project", Scope.SESSION: "in this session"}[scope]
+    until = "until the session ends" if scope is Scope.SESSION else "until you revoke it"
+    return f"{where}, {until if expires_in_ms is None else f'for {duration(expires_in_ms)}'}"
 
 
 def duration(milliseconds: int) -> str:

@@ -16,6 +16,7 @@ class Width(enum.StrEnum):
     COMMAND = "this command"
     PREFIX = "this prefix"
     TOOL = "this tool"
+    PLACE = "this tool, there"
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -75,6 +76,7 @@ class ReviewRequest(msgspec.Struct, frozen=True):
     asked_by: str | None = None  # the rule that asks, with its file and line
     covers_retry: bool = False  # a yes also covers one attempt outside the sandbox, should the sandbox stop the first
     outside: bool = False  # a yes runs it outside the sandbox at once
+    words: tuple[str, ...] = ()  # the command a saved prefix has to cover, never shown as such
 
 
 def effects(intent: Intent) -> Effects:

@@ -6,19 +6,21 @@ from typing import Protocol
 
 import msgspec
 
+from signoff.approvals.remember import holds_secret, unsavable, words_of
 from signoff.domain.context import Context
 from signoff.domain.errors import UsageError
 from signoff.domain.intent import Intent
 from signoff.domain.requirement import Requirement, Skip
-from signoff.domain.review import ApprovedExecpolicyAmendment, Scope
-from signoff.domain.settings import Audit, Redact
+from signoff.domain.review import ApprovedExecpolicyAmendment, Scope, ToolRule
+from signoff.domain.settings import ApprovalPolicy, Audit
 from signoff.domain.verdict import Decision, Judgement, Layer, Match, Source, Verdict
-from signoff.ledger.redact import Redactor
 from signoff.policy.decide import decide
-from signoff.policy.execpolicy.amend import opens_everything
 from signoff.policy.execpolicy.rule import PrefixRule
-from signoff.policy.propose import proposed_amendment
+from signoff.policy.places import PATCH_TOOL
+from signoff.policy.propose import proposed_amendment, proposed_rules
 from signoff.policy.requirement import requirement
+from signoff.policy.rules.approved import in_force
+from signoff.policy.rules.written import PolicyRule
 from signoff.policy.ruleset import Rules
 
 _OFF = Match("policy.off", Decision.ALLOW, Source(Layer.FLAG), reason="judging is switched off")
@@ -45,6 +47,7 @@ class SessionRules:
         self._audit = audit
         self._clock = clock
         self._added: tuple[PrefixRule, ...] = ()
+        self._written: tuple[PolicyRule, ...] = ()
 
     def judge(self, intent: Intent, granted: tuple[str, ...] = ()) -> tuple[Verdict, Requirement]:
         if self._audit is Audit.OFF:
@@ -58,33 +61,37 @@ class SessionRules:
         rules, context = self._in_force(granted)
         return proposed_amendment(intent, verdict, context, rules)
 
+    def proposed_rules(self, intent: Intent, verdict: Verdict, granted: tuple[str, ...] = ()) -> tuple[ToolRule, ...]:
+        rules, context = self._in_force(granted)
+        found = proposed_rules(intent, verdict, context, rules)
+        # a patch is asked about under `untrusted` whatever the rules say
+        always = intent.tool == PATCH_TOOL and context.approval is ApprovalPolicy.UNTRUSTED
+        return () if always else found
+
     def _in_force(self, granted: tuple[str, ...]) -> tuple[Rules, Context]:
         rules = self._files.current()
-        if self._added:
-            rules = rules.extended(self._added)
+        if self._added or self._written:
+            rules = rules.extended(self._added, self._written)
         now_ms = int(self._clock() * 1_000)
         roots = self._context.writable_roots + granted
         return rules, msgspec.structs.replace(self._context, now_ms=now_ms, writable_roots=roots)
 
     def may_save(self, prefix: tuple[str, ...]) -> bool:
-        """A prefix that would open everything its program can run, or that holds a secret, is never kept."""
-        return not opens_everything(prefix) and not _holds_secret(prefix)
+        return unsavable(prefix) is None
 
     def save(self, amendment: ApprovedExecpolicyAmendment) -> None:
-        prefix = amendment.proposed_execpolicy_amendment
-        if not self.may_save(prefix):
-            raise UsageError(
-                "a rule that would allow everything its program can run, or that holds a secret, is not kept"
-            )
+        rule, prefix = amendment.rule, amendment.proposed_execpolicy_amendment
+        problem = unsavable(prefix) if rule is None else None
+        if problem is not None:
+            raise UsageError(f"the rule is not kept: {problem}")
+        if rule is not None and (holds_secret(words_of(rule)) or "*" in rule.tool):
+            raise UsageError("the rule is not kept: it holds a secret, or is for more than one tool")
         if amendment.scope is not Scope.SESSION:
             self._files.amend(amendment)
-            return
-        if amendment.expires_in_ms is not None:
+        elif amendment.expires_in_ms is not None:
             raise UsageError("a rule for the session ends with the session")
-        rule = PrefixRule(tuple((word,) for word in prefix), Decision.ALLOW, Source(Layer.SESSION))
-        self._added = (*self._added, rule)
-
-
-def _holds_secret(prefix: tuple[str, ...]) -> bool:
-    words = list(prefix)
-    return bool(Redactor(Redact.BASIC, reversible=False).value(words) != words)
+        elif rule is not None:
+            self._written = (*self._written, in_force(rule, Source(Layer.SESSION)))
+        else:
+            pattern = tuple((word,) for word in prefix)
+            self._added = (*self._added, PrefixRule(pattern, Decision.ALLOW, Source(Layer.SESSION)))

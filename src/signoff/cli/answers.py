@@ -6,21 +6,29 @@ Enter is no. What is no key of ours means nothing. Several keys at once are a pa
 import enum
 import re
 import shlex
+from typing import TypeGuard
 
 import msgspec
 
-from signoff.approvals.remember import saved_rule
+from signoff.approvals.remember import saved_rule, saved_tool_rule, unsavable, words_of
 from signoff.approvals.request import Offer, ReviewRequest, Width
 from signoff.cli.question import rules
 from signoff.domain.errors import UsageError
-from signoff.domain.review import Abort, Approved, ApprovedExecpolicyAmendment, Denied, ReviewDecision, Scope
-from signoff.policy.execpolicy.amend import opens_everything
+from signoff.domain.review import (
+    Abort,
+    Approved,
+    ApprovedExecpolicyAmendment,
+    Denied,
+    ReviewDecision,
+    Scope,
+    ToolRule,
+)
 
 _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _RULE = re.compile(
     r"(?P<words>.*?)(?:(?:\A|\s+)@\s*(?P<scope>\w+)(?:\s+for\s+(?P<count>\d{1,6})\s*(?P<unit>[smhd]))?)?\s*", re.DOTALL
 )
-EDITING = "words of the prefix, then @user, @project or @session, then for 30m, 8h, 7d …"
+EDITING = "the words the rule starts with, then @user, @project or @session, then for 30m, 8h, 7d …"
 
 
 class Ask(enum.Enum):
@@ -49,7 +57,7 @@ def press(request: ReviewRequest, chosen: int, data: bytes) -> Pressed:
             return Denied()
         case b"n" | b"N":
             return Ask.REASON
-        case b"\x1b" | b"\x03" | b"\x04" | b"\x1c":
+        case b"\x1b" | b"\x04" | b"\x1c":
             return Abort()
         case b"a" | b"A":
             return next((offer.decision for offer in request.offers if offer.scope is Scope.SESSION), None)
@@ -64,11 +72,12 @@ def press(request: ReviewRequest, chosen: int, data: bytes) -> Pressed:
 
 def typed_rule(offer: Offer) -> str:
     """An offer as the line a person edits."""
-    return f"{shlex.join(offer.prefix)} @{offer.scope}"
+    return f"{shlex.join(_words(offer))} @{offer.scope}"
 
 
-def read_rule(text: str) -> Offer:
-    """The rule a person typed: `npm test @project for 8h`. Raises UsageError with what is wrong."""
+def read_rule(text: str, request: ReviewRequest) -> Offer:
+    """The rule a person typed: `npm test @project for 8h`. Raises UsageError with what is wrong; a rule that would not
+    cover what is asked about is wrong too."""
     found = _RULE.fullmatch(text)
     try:
         words = tuple(shlex.split(found["words"] if found else ""))
@@ -76,15 +85,40 @@ def read_rule(text: str) -> Offer:
         raise UsageError(f"the words cannot be read: {error}") from error
     if not found or not words:
         raise UsageError("name at least the program")
-    if opens_everything(words):
-        raise UsageError(f"{shlex.join(words)} would allow everything it can run; add words")
     scope = found["scope"] or Scope.USER
     if scope not in (Scope.USER, Scope.PROJECT, Scope.SESSION):
         raise UsageError(f"{scope!r} is no scope; say user, project or session")
     if scope == Scope.SESSION and found["count"]:
         raise UsageError("a rule for the session ends with the session")
     lasting = int(found["count"]) * _UNITS[found["unit"]] if found["count"] else None
+    rule = _tool_rule(request, words)
+    if rule is not None:
+        return saved_tool_rule(rule, Scope(scope), lasting)
+    problem = unsavable(words)
+    if problem is not None:
+        raise UsageError(f"{shlex.join(words)} cannot be kept: {problem}")
+    if request.words[: len(words)] != words:
+        raise UsageError(f"{shlex.join(words)} does not cover this: the command starts {shlex.join(request.words[:3])}")
     return saved_rule(words, Width.PREFIX, Scope(scope), lasting)
+
+
+def _tool_rule(request: ReviewRequest, words: tuple[str, ...]) -> ToolRule | None:
+    """For a call that is no command: one of the rules offered. None: it is about a command."""
+    offered = {_words(offer): offer.decision.rule for offer in rules(request) if _is_for_a_tool(offer.decision)}
+    if offered and words not in offered:
+        choices = " or ".join(f"`{shlex.join(one)}`" for one in offered)
+        raise UsageError(f"only the scope and the time can be changed here; write {choices}")
+    return offered.get(words)
+
+
+def _is_for_a_tool(decision: ReviewDecision) -> TypeGuard[ApprovedExecpolicyAmendment]:
+    return isinstance(decision, ApprovedExecpolicyAmendment) and decision.rule is not None
+
+
+def _words(offer: Offer) -> tuple[str, ...]:
+    if not _is_for_a_tool(offer.decision) or offer.decision.rule is None:
+        return offer.prefix
+    return words_of(offer.decision.rule)
 
 
 def said(decision: ReviewDecision) -> str:
@@ -92,6 +126,8 @@ def said(decision: ReviewDecision) -> str:
     match decision:
         case Approved():
             return "yes, once"
+        case ApprovedExecpolicyAmendment(rule=ToolRule(tool=tool)):
+            return f"yes, and such calls of {tool} will not be asked about"
         case ApprovedExecpolicyAmendment(proposed_execpolicy_amendment=prefix):
             return f"yes, and commands that start with `{shlex.join(prefix)}` will not be asked about"
         case Denied(rejection=None):

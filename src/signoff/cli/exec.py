@@ -8,10 +8,11 @@ from typing import Any
 import click
 import msgspec
 
+from signoff.approvals.silence import Silence
 from signoff.cli import wiring
 from signoff.cli.judging import COMMAND_LINE, approval_option, sandbox_option
 from signoff.cli.output import Output, json_option
-from signoff.cli.wiring_door import Run
+from signoff.cli.wiring_door import Run, reviewer_of
 from signoff.cli.wiring_gate import opened
 from signoff.domain.call import Failure, ToolResult
 from signoff.domain.errors import Exit, exit_of
@@ -85,10 +86,11 @@ def exec_(
     flags = {"approval": approval, "sandbox.mode": sandbox}
     chosen = {**output.flags, **{key: value for key, value in flags.items() if value}}
     loaded = wiring.configuration(msgspec.structs.replace(output, flags=chosen))
-    watch = _Watch(output)
-    tool = Exec(stdin=_stdin(), on_output=None if as_json else _pass_on)
+    watch, silence = _Watch(output), Silence()
+    tool = Exec(stdin=_stdin(), on_output=None if as_json else silence.write)
     args: dict[str, Any] = {"argv": list(command)} | ({"timeout_ms": timeout_ms} if timeout_ms else {})
-    with opened(output, loaded, ("signoff", "exec", *command), tools=[tool], show=watch) as run:
+    reviewer = reviewer_of(output, loaded.settings.policy, silence)
+    with opened(output, loaded, ("signoff", "exec", *command), tools=[tool], reviewer=reviewer, show=watch) as run:
         result = asyncio.run(_carry(run, args))
         run.status = _status(result)
     if as_json:
@@ -126,12 +128,6 @@ def _status(result: ToolResult) -> int:
     if result.payload is not None:
         return int(result.payload["exit_code"])
     return exit_of(result.error.code) if result.error is not None else Exit.OK
-
-
-def _pass_on(stream: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(stream, view) :]
 
 
 def _stdin() -> int | None:

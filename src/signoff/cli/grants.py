@@ -48,7 +48,7 @@ def list_(output: Output, as_json: bool) -> None:
         output.say("Nothing is granted beyond the moment.")
     for one in found:
         reach = "every project" if one.scope is Scope.USER else "this project"
-        output.text(f"{one.id}  {reach:13}  {_until(one):23}  {visible(shlex.join(one.prefix))}")
+        output.text(f"{one.id}  {reach:13}  {_until(one):23}  {_what(one)}")
 
 
 @grants.command()
@@ -64,7 +64,14 @@ def revoke(output: Output, ids: tuple[str, ...]) -> None:
     places = _places(output)
     for name in ids:
         one = take_back(places, name)
-        output.say(f"revoked: {visible(shlex.join(one.prefix))}")
+        output.say(f"revoked: {_what(one)}")
+
+
+def _what(one: Kept) -> str:
+    if one.rule is None:
+        return visible(shlex.join(one.prefix))
+    places = (*one.rule.paths, *one.rule.hosts)
+    return visible(f"the tool {one.rule.tool}" + (f" for {', '.join(places)}" if places else ""))
 
 
 def _until(one: Kept) -> str:

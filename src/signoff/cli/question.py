@@ -87,13 +87,15 @@ def rules(request: ReviewRequest) -> tuple[Offer, ...]:
     return tuple(offer for offer in request.offers if offer.scope is not Scope.SESSION)
 
 
-def keys_row(request: ReviewRequest, chosen: int, behind: int, width: int) -> list[Row]:
-    """What can be pressed; the refusal first, because it is what Enter does."""
+def keys_row(request: ReviewRequest, chosen: int, behind: int, width: int, *, several: bool = False) -> list[Row]:
+    """What can be pressed; the refusal first, because it is what Enter does. `several`: there is something above."""
     words = [("n", "no (Enter)"), ("y", "yes, once")]
     if any(offer.scope is Scope.SESSION for offer in request.offers):
         words.append(("a", "yes, this session"))
     if rules(request):
         words += [("p", f"yes, save rule {chosen + 1}"), ("e", "edit the rule")]
+    if several:
+        words.append(("b", "back"))
     words.append(("Esc", "no, and stop"))
     if behind:
         words.append(("", f"({behind} more waiting)"))
@@ -204,7 +206,8 @@ def _remember(request: ReviewRequest, width: int) -> Iterator[Row]:
             number += 1
             key, name = f"p {number}", f"{offer.width}, saved"
         yield from _fact(key, name, width, Style.STRONG)
-        yield from _fact("", offer.rule, width)
+        for line in offer.rule.split("\n"):
+            yield from _fact("", line, width)
         yield from _fact("", offer.reach, width, Style.FAINT)
 
 

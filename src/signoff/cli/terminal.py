@@ -7,6 +7,7 @@ is thrown away, and so is what follows within a moment of it.
 
 import contextlib
 import os
+import signal
 import termios
 import tty
 from collections.abc import Callable, Iterator
@@ -14,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from signoff.approvals.request import ReviewRequest
 from signoff.approvals.review import OVERLOADED, Line
+from signoff.approvals.silence import Silence, write_all
 from signoff.cli.answers import EDITING, Ask, Chosen, press, read_rule, said, typed_rule
 from signoff.cli.question import Row, Span, Style, keys_row, paint, question, rules
+from signoff.cli.terminal_pages import STOP, Pages
 from signoff.domain.errors import UsageError
 from signoff.domain.late import late
 from signoff.domain.review import Abort, Denied, ReviewDecision
@@ -31,8 +34,11 @@ _MOST_KEYS = 1_000
 _ERASE = "\r\x1b[K"
 _BACKSPACE, _ERASE_LINE, _ESCAPE, _END = ("\x7f", "\b"), "\x15", "\x1b", ("\r", "\n")
 _INTERRUPT = b"\x03"
-_STOP = ("\x03", "\x04", "\x1c")
-MORE = " space: more   n: no   Esc: stop "
+_STOP = ("\x04", "\x1c")
+_GRACE_S = 0.5  # for whoever handles an interrupt to withdraw the question
+# What a program left behind must not hide the question: scroll margins, character set, insert mode, no wrapping, an
+# invisible cursor, concealed text, colours of its own choice.
+_SOBER = "\x1b7\x1b[r\x1b8\x1b[0m\x1b(B\x0f\x1b[4l\x1b[?7h\x1b[?25h\x1b]104\x07\x1b]110\x07\x1b]111\x07"
 
 
 class TerminalReviewer:
@@ -41,7 +47,10 @@ class TerminalReviewer:
     name = "terminal"
     is_person = True
 
-    def __init__(self, terminal: int, screen: int, *, colour: bool, arm_s: float = ARM_S) -> None:
+    def __init__(
+        self, terminal: int, screen: int, *, colour: bool, arm_s: float = ARM_S, silence: Silence | None = None
+    ) -> None:
+        self._silence = silence or Silence()
         self._terminal = terminal
         self._screen = screen
         self._colour = colour
@@ -51,35 +60,44 @@ class TerminalReviewer:
         self._redraw: Callable[[], object] | None = None  # shows the last line anew, while nothing else is on it
 
     @classmethod
-    def on(cls, terminal: int, *, colour: bool) -> Self:
+    def on(cls, terminal: int, *, colour: bool, silence: Silence | None = None) -> Self:
         """Asks on stderr where that is a terminal, else on the terminal the answers come from."""
-        return cls(terminal, 2 if os.isatty(2) else terminal, colour=colour)
+        return cls(terminal, 2 if os.isatty(2) else terminal, colour=colour, silence=silence)
 
     async def review(self, request: ReviewRequest) -> ReviewDecision:
         async with self._line.turn() as admitted:
             if not admitted:
                 return OVERLOADED
-            with _keys_as_typed(self._terminal), self._reading() as keys:
+            with self._silence.kept(), _keys_as_typed(self._terminal), self._reading() as keys:
                 try:
                     decision = await self._ask(request, keys)
+                except _Interrupted:
+                    decision = Abort()
                 except asyncio.CancelledError:
                     self._write(f"{self._erase()} → the question was withdrawn; nothing was approved\n")
                     raise
-            self._write(f"{self._erase()} → {visible(said(decision))}\n")
+                self._write(f"{self._erase()} → {visible(said(decision))}\n")
             return decision
 
     async def _ask(self, request: ReviewRequest, keys: "asyncio.Queue[bytes]") -> ReviewDecision:
         width, height = self._size()
-        refused = await self._show(question(request, width), max(height - 2, 1), keys)
-        if refused is not None:
-            return refused
+        pages = Pages(tuple(question(request, width)), max(height - 2, 1))
+        self._write(("\n" if self._erase() == "\n" else _SOBER + "\n") + self._painted(pages.begin()))
         chosen, armed, self._drawn = 0, False, 0
         while True:
+            refused = await self._read_on(pages, keys)
+            if refused is not None:
+                return refused
             if not self._drawn:
-                self._keys(request, chosen, width)
-            with self._news(lambda: self._keys(request, chosen, width)):
+                self._keys(request, chosen, width, pages.several)
+            with self._news(lambda: self._keys(request, chosen, width, pages.several)):
                 armed = armed or await self._arm(keys)
-                meaning = press(request, chosen, await keys.get())
+                data = await self._next(keys)
+            meaning = press(request, chosen, data)
+            if pages.goes_back(data):
+                self._write(self._wiped(self._drawn) + self._turned(pages, data))
+                self._drawn, armed = 0, False
+                continue
             if meaning is None:
                 self._write("\a")
                 continue
@@ -111,22 +129,40 @@ class TerminalReviewer:
         if self._redraw is not None:
             self._redraw()
 
-    async def _show(self, rows: list[Row], height: int, keys: "asyncio.Queue[bytes]") -> ReviewDecision | None:
-        """Every row, a screenful at a time. Only a refusal can be given before the last row was on the screen."""
-        self._write("\n")
-        for start in range(0, len(rows), height):
-            self._write("".join(f"{paint(row, self._colour)}\n" for row in rows[start : start + height]))
-            shown = start + height
-            if shown >= len(rows):
-                break
-            self._write(paint((Span(f" {shown} of {len(rows)} lines ", Style.ALERT), Span(MORE)), self._colour))
-            while (key := await keys.get()) != b" ":
-                if key in (b"n", b"N"):
-                    return Denied()
-                if key in (b"\x1b", b"\x03"):
-                    return Abort()
+    async def _read_on(self, pages: Pages, keys: "asyncio.Queue[bytes]") -> ReviewDecision | None:
+        """Until the last row is on the screen. Only a refusal can be given before."""
+        while not pages.at_end:
+            self._write(paint((Span(pages.status, Style.ALERT), Span(pages.help)), self._colour))
+            key = await self._next(keys)
             self._write(self._erase())
+            if key in (b"n", b"N"):
+                return Denied()
+            if key in STOP:
+                return Abort()
+            self._write(self._turned(pages, key) or "\a")
         return None
+
+    def _turned(self, pages: Pages, key: bytes) -> str:
+        """What to write so that the rows the key asks for are on the screen."""
+        again, rows = pages.turn(key)
+        return ("\x1b[H\x1b[J" if again and self._erase() == _ERASE else "") + self._painted(rows)
+
+    def _wiped(self, drawn: int) -> str:
+        if self._erase() != _ERASE:
+            return "\n"
+        return (f"\x1b[{drawn - 1}A" if drawn > 1 else "") + "\r\x1b[J"
+
+    def _painted(self, rows: tuple[Row, ...]) -> str:
+        return "".join(f"{paint(row, self._colour)}\n" for row in rows)
+
+    async def _next(self, keys: "asyncio.Queue[bytes]") -> bytes:
+        """What is typed next. An interrupt is one for the whole program, as it would be without a question."""
+        key = await keys.get()
+        if key == _INTERRUPT:
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(_GRACE_S)
+            raise _Interrupted
+        return key
 
     async def _edit(self, request: ReviewRequest, chosen: int, keys: "asyncio.Queue[bytes]") -> ReviewDecision | None:
         self._write(f"\n {EDITING}\n")
@@ -136,12 +172,13 @@ class TerminalReviewer:
             if text is None:
                 break
             try:
-                offer = read_rule(text)
+                offer = read_rule(text, request)
             except UsageError as error:
-                self._write(f"\n {error.message}\n")
+                self._write(f"\n {visible(error.message)}\n")
                 continue
-            self._write(f"\n {visible(offer.rule)}\n {offer.reach}\n save it and run? y / n ")
-            answer = await keys.get()
+            rule = "\n ".join(map(visible, offer.rule.split("\n")))
+            self._write(f"\n {rule}\n {visible(offer.reach)}\n save it and run? y / n ")
+            answer = await self._next(keys)
             self._write("\n")
             if answer in (b"y", b"Y"):
                 return offer.decision
@@ -154,7 +191,7 @@ class TerminalReviewer:
             room = max(self._size()[0] - len(label) - 6, 8)
             shown = visible(text)
             self._write(f"{self._erase()} {label}: {'…' + shown[-room + 1 :] if len(shown) > room else shown}")
-            typed = (await keys.get()).decode("utf-8", "replace")
+            typed = (await self._next(keys)).decode("utf-8", "replace")
             if typed in (_ESCAPE, *_STOP):
                 return None
             for character in typed:
@@ -167,12 +204,14 @@ class TerminalReviewer:
                 elif character.isprintable():
                     text += character
 
-    def _keys(self, request: ReviewRequest, chosen: int, width: int) -> None:
+    def _keys(self, request: ReviewRequest, chosen: int, width: int, several: bool) -> None:
         """Show what can be pressed, in the place where it stands already."""
-        rows = keys_row(request, chosen, self._line.behind, width - 2)
-        up = f"\x1b[{self._drawn - 1}A\r\x1b[J" if self._drawn > 1 else ""
-        back = up if up and self._erase() == _ERASE else self._erase()
-        self._write(back + "\n".join(paint(row, self._colour) for row in rows) + " ")
+        rows = keys_row(request, chosen, self._line.behind, width - 2, several=several)
+        self._write(
+            (self._wiped(self._drawn) if self._drawn > 1 else self._erase())
+            + "\n".join(paint(row, self._colour) for row in rows)
+            + " "
+        )
         self._drawn = len(rows)
 
     async def _arm(self, keys: "asyncio.Queue[bytes]") -> bool:
@@ -223,9 +262,11 @@ class TerminalReviewer:
         return max(columns or 80, 40), max(lines or 24, 6)
 
     def _write(self, text: str) -> None:
-        data = text.encode("utf-8", "backslashreplace")
-        while data:
-            data = data[os.write(self._screen, data) :]
+        write_all(self._screen, text.encode("utf-8", "backslashreplace"))
+
+
+class _Interrupted(Exception):
+    """Control-c was pressed."""
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from signoff.approvals.case import Rulebook
 from signoff.approvals.masked import Masked
 from signoff.approvals.review import Reviewer
 from signoff.approvals.rulebook import SessionRules
+from signoff.approvals.silence import Silence
 from signoff.approvals.unattended import Unattended
 from signoff.cli import wiring
 from signoff.cli.output import Output
@@ -142,13 +143,14 @@ def door(
         ledger.close(run.status if run else Exit.INTERNAL)
 
 
-def reviewer_of(output: Output, settings: PolicySettings) -> Reviewer:
+def reviewer_of(output: Output, settings: PolicySettings, silence: Silence | None = None) -> Reviewer:
+    """`silence` is shared with whoever writes to the same terminal while a question may stand there."""
     terminal = controlling_terminal() if settings.audit is Audit.PROMPT else None
     if terminal is None:
         return Unattended(settings.default_action, settings.on_ask)
     from signoff.cli.terminal import TerminalReviewer
 
-    return TerminalReviewer.on(terminal, colour=output.colourful(err=True))
+    return TerminalReviewer.on(terminal, colour=output.colourful(err=True), silence=silence)
 
 
 def controlling_terminal() -> int | None:

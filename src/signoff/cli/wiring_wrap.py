@@ -9,6 +9,7 @@ import msgspec
 
 from signoff.approvals.request import ReviewRequest
 from signoff.approvals.review import Reviewer
+from signoff.approvals.silence import Silence
 from signoff.cli import wiring
 from signoff.cli.output import Output
 from signoff.cli.wiring_door import Run, door, reviewer_of
@@ -77,9 +78,10 @@ def wrapped(output: Output, loaded: Configuration, command: tuple[str, ...], opt
 
     def show(event: RunEvent) -> None:
         if isinstance(event, Warned):
-            output.warn(event.message)
+            silence.say(lambda: output.warn(event.message))
 
-    keyboard = Keyboard(reviewer_of(output, settings.policy))
+    silence = Silence()
+    keyboard = Keyboard(reviewer_of(output, settings.policy, silence))
     guarded = options.sandbox is not None
     with door(output, loaded, ("signoff", "wrap", *command), reviewer=keyboard, show=show, guarded=guarded) as run:
         redactor = Redactor(settings.ledger.redact, reversible=False)
@@ -87,7 +89,7 @@ def wrapped(output: Output, loaded: Configuration, command: tuple[str, ...], opt
         if tracing.problem:
             output.warn(tracing.problem)
         with contextlib.closing(tracing), tracing.span(_run_span(loaded, command)) as span:
-            supervision = _Supervision(output, loaded, options, run, redactor, tracing)
+            supervision = _Supervision(output, loaded, options, run, redactor, tracing, silence)
             recalled = Prompted.of(output, loaded, options.prompt, options.inject_into, run, tracing)
             run.status = supervision.run(recalled.command(command), keyboard)
             recalled.learn(run.status, supervision.tails)
@@ -109,8 +111,16 @@ def _run_span(loaded: Configuration, command: tuple[str, ...]) -> RunSpan:
 
 class _Supervision:
     def __init__(
-        self, output: Output, loaded: Configuration, options: Options, run: Run, redactor: Redactor, tracing: Tracing
+        self,
+        output: Output,
+        loaded: Configuration,
+        options: Options,
+        run: Run,
+        redactor: Redactor,
+        tracing: Tracing,
+        silence: Silence,
     ) -> None:
+        self._silence = silence
         self._output = output
         self._options = options
         self._run = run
@@ -134,7 +144,7 @@ class _Supervision:
             self._run.gate,
             self._run.ledger,
             self._terms,
-            warn=self._output.warn,
+            warn=lambda said: self._silence.say(lambda: self._output.warn(said)),
             stop=watch.request,
             tracing=self._tracing,
         )
@@ -166,7 +176,7 @@ class _Supervision:
 
     def _start(self, command: tuple[str, ...], hear: Callable[[Session, ParsedEvent], None]) -> Session:
         with self._tracing.span(SpawnSpan(program=command[0], args_len=len(command) - 1, cwd=self._terms.cwd)):
-            session = Session(_spec(command, self._options, self._terms), Sinks(1, 2), hear)
+            session = Session(_spec(command, self._options, self._terms), Sinks(1, 2, self._silence), hear)
         for pump in session.pumps.values():
             pump.counts_lines = self._tracing.on
         return session

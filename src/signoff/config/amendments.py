@@ -8,10 +8,13 @@ from pathlib import Path
 
 from signoff.config.document import read_bytes
 from signoff.domain.errors import ConfigUnreadable
+from signoff.domain.review import ToolRule
 from signoff.files import atomic, lock
 from signoff.policy.execpolicy.amend import prefix_line, with_line
 from signoff.policy.execpolicy.rule import Words
 from signoff.policy.grants import read_grants, with_grant, written
+from signoff.policy.rules.approved import with_rule, without_rule
+from signoff.policy.rules.written import read_policy
 
 DEFAULT_RULES = "default.rules"
 
@@ -28,6 +31,22 @@ def grant(path: Path, prefix: Words, expires_ms: int, *, now_ms: int) -> None:
     """Allow them until then."""
     prefix_line(prefix)  # refuses an empty one
     _change(path, lambda text: written(with_grant(read_grants(text, str(path)), prefix, expires_ms, now_ms=now_ms)))
+
+
+def allow_tool(path: Path, rule: ToolRule, expires_ms: int | None) -> None:
+    """Allow calls of a tool, by a rule at the end of a policy.toml. A file that would not load is left alone."""
+
+    def add(text: str) -> str:
+        after = with_rule(text, rule, expires_ms)
+        read_policy(after, str(path))
+        return after
+
+    _change(path, add)
+
+
+def forbid_tool(path: Path, rule: ToolRule, expires_ms: int | None) -> None:
+    """Take back what `allow_tool` wrote."""
+    _change(path, lambda text: without_rule(text, rule, expires_ms))
 
 
 def forget(path: Path, prefix: Words) -> None:

@@ -37,6 +37,11 @@ def project_rules(environ: Environment, project_id: str) -> Path:
     return rules_home(environ) / "projects" / project_id / "rules"
 
 
+def project_policy(environ: Environment, project_id: str) -> Path:
+    """What the user allowed tools for one project."""
+    return user_config(environ) / "projects" / project_id / "policy.toml"
+
+
 def rules_home(environ: Environment) -> Path:
     return _override(environ, "SIGNOFF_HOME") or _override(environ, "CODEX_HOME") or user_config(environ)
 

@@ -23,6 +23,7 @@ from signoff.domain.verdict import Decision, Layer, Source
 from signoff.policy.execpolicy.language import parse_rules, read_rules
 from signoff.policy.execpolicy.rule import PrefixRule, RuleFile
 from signoff.policy.grants import read_grants, rules_of
+from signoff.policy.rules.approved import in_force
 from signoff.policy.rules.written import PolicyFile, parse_policy, read_policy
 from signoff.policy.ruleset import Rules, narrowing, narrowing_policy
 
@@ -54,6 +55,14 @@ class Places(msgspec.Struct, frozen=True):
     def project_grants(self) -> Path:
         return self.project_rules.parent / GRANTS
 
+    @property
+    def user_policy(self) -> Path:
+        return locations.user_config(self.environ) / POLICY
+
+    @property
+    def project_policy(self) -> Path:
+        return locations.project_policy(self.environ, self.project_id)
+
     def folders(self) -> list[tuple[Path, Layer]]:
         return [
             (self.system / "rules", Layer.SYSTEM),
@@ -62,7 +71,11 @@ class Places(msgspec.Struct, frozen=True):
         ]
 
     def policies(self) -> list[tuple[Path, Layer]]:
-        return [(self.system / POLICY, Layer.SYSTEM), (locations.user_config(self.environ) / POLICY, Layer.USER)]
+        return [
+            (self.system / POLICY, Layer.SYSTEM),
+            (self.user_policy, Layer.USER),
+            (self.project_policy, Layer.GRANT),
+        ]
 
 
 class RuleBook:
@@ -105,13 +118,18 @@ class RuleBook:
         if amendment.scope not in (Scope.USER, Scope.PROJECT):
             raise UsageError(f"a yes for {amendment.scope} is not written down")
         everywhere = amendment.scope is Scope.USER
-        if amendment.expires_in_ms is None:
-            folder = self._places.user_rules if everywhere else self._places.project_rules
-            path, expires = amendments.remember(folder, prefix), None
+        now = time.time_ns() // 1_000_000
+        expires = None if amendment.expires_in_ms is None else now + amendment.expires_in_ms
+        if amendment.rule is not None:
+            path = self._places.user_policy if everywhere else self._places.project_policy
+            amendments.allow_tool(path, amendment.rule, expires)
+            source = Source(Layer.USER if everywhere else Layer.GRANT, str(path))
+            self._rules = self._rules.extended(written=(in_force(amendment.rule, source, expires),))
+            return
+        if expires is None:
+            path = amendments.remember(self._places.user_rules if everywhere else self._places.project_rules, prefix)
         else:
             path = self._places.user_grants if everywhere else self._places.project_grants
-            now = time.time_ns() // 1_000_000
-            expires = now + amendment.expires_in_ms
             amendments.grant(path, prefix, expires, now_ms=now)
         source = Source(Layer.USER if everywhere else Layer.GRANT, str(path))
         pattern = tuple((word,) for word in prefix)

@@ -23,15 +23,26 @@ class ApprovedForSession(msgspec.Struct, frozen=True, tag="approved_for_session"
     """Yes, and do not ask again in this session for the same approval keys."""
 
 
+class ToolRule(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Allow calls of one tool that is no command: everywhere, or where it touches these places only."""
+
+    tool: str
+    action: str | None = None
+    paths: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+
+
 class ApprovedExecpolicyAmendment(msgspec.Struct, frozen=True, tag="approved_execpolicy_amendment", omit_defaults=True):
     """Yes, and save this prefix as a rule. What the person sends back counts, not what was proposed.
 
-    `scope` and `expires_in_ms` are ours; left at their defaults they do not appear on the wire.
+    `scope`, `expires_in_ms` and `rule` are ours; left at their defaults they do not appear on the wire. `rule` is saved
+    instead for a call that is no command; it has no prefix.
     """
 
-    proposed_execpolicy_amendment: tuple[str, ...]
+    proposed_execpolicy_amendment: tuple[str, ...] = ()
     scope: Scope = Scope.USER
     expires_in_ms: int | None = None
+    rule: ToolRule | None = None
 
 
 class Denied(msgspec.Struct, frozen=True, tag="denied"):

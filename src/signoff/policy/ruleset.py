@@ -48,14 +48,14 @@ class Rules:
                 executables[name] = paths if known is None else tuple(path for path in known if path in paths)
         return cls(tuple(prefixes), tuple(networks), executables, tuple(written), default)
 
-    def extended(self, prefixes: Iterable[PrefixRule]) -> "Rules":
+    def extended(self, prefixes: Iterable[PrefixRule] = (), written: Iterable[PolicyRule] = ()) -> "Rules":
         """These rules and some more, without reading or indexing the old ones again."""
         added = tuple(prefixes)
         rules = Rules.__new__(Rules)
         rules.prefixes = self.prefixes + added
         rules.networks, rules.executables = self.networks, self.executables
-        rules.written, rules.default_action = self.written, self.default_action
-        rules.index = self.index.extended(added)
+        rules.written, rules.default_action = self.written + tuple(written), self.default_action
+        rules.index = self.index.extended(added) if added else self.index
         return rules
 
 

@@ -8,8 +8,11 @@ import select
 import threading
 from collections.abc import Callable
 
+from signoff.approvals.silence import write_all
 from signoff.wire.jsonl import MAX_LINE, Found, Scan, Scanner, Text
 from signoff.wire.tool_events import Failure, ToolEvent
+
+Write = Callable[[int, memoryview], None]
 
 BUFFER = 128 * 1024
 TAIL = 64 * 1024
@@ -45,7 +48,9 @@ class Pump:
         on_failures: Callable[[list[Failure]], None],
         *,
         show_events: bool = False,
+        write: Write = write_all,
     ) -> None:
+        self._put = write
         self._source = source
         self._sink = sink
         self.scanner = scanner
@@ -109,5 +114,5 @@ class Pump:
 
     def _write(self, piece: memoryview) -> None:
         self.tail.add(piece)
-        while self._sink is not None and piece:
-            piece = piece[os.write(self._sink, piece) :]
+        if self._sink is not None:
+            self._put(self._sink, piece)

@@ -137,7 +137,7 @@ class _Overseer:
                 return signalled(number)
         if self._watch.stop is not None:
             self._abort(self._watch.stop.reason, self._watch.stop.code)
-            return stopped(self._watch.stop)
+            return signalled(signal.SIGINT) if self._interrupts else stopped(self._watch.stop)
         return None
 
     def _check(self) -> Ending | None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from signoff.approvals.silence import Silence, write_all
 from signoff.domain.late import late
 from signoff.sandbox.child import Child, start, start_on_terminal
 from signoff.supervisor.pump import Pump
@@ -59,6 +60,7 @@ class Output(msgspec.Struct, frozen=True):
 
     stdout: int | None
     stderr: int | None
+    silence: Silence | None = None  # where questions are asked on the same terminal
 
 
 class StdinJsonl(msgspec.Struct, frozen=True):
@@ -128,6 +130,7 @@ class Session:
         self._on_event = self.events.put if on_event is None else lambda event: on_event(self, event)
         self.child, channel, streams = _start(spec)
         self.writer = ControlWriter(channel, lambda reason: self._on_event(Lost(reason)))
+        self._silence = output.silence
         sinks = {"stdout": output.stdout, "stderr": output.stderr}
         self.pumps = {name: self._pump(name, source, sinks.get(name)) for name, source in streams.items()}
         self.ping("ping-1")
@@ -148,6 +151,7 @@ class Session:
             lambda events: self._on_event(Heard(name, events)),
             lambda failures: self._on_event(ParseFailed(name, failures)),
             show_events=self.spec.show_events,
+            write=self._silence.write if self._silence and sink is not None and os.isatty(sink) else write_all,
         )
 
     def ping(self, ping_id: str) -> bool:

@@ -73,6 +73,70 @@ BANNED: frozenset[Words] = frozenset(
 _BANNED_FOLDED = frozenset((words[0].lower(), *words[1:]) for words in BANNED)
 
 
+# Programs whose subcommands do quite different things: a yes to one of them says nothing about the others.
+_FAMILIES = [
+    "apt",
+    "apt-get",
+    "asdf",
+    "aws",
+    "az",
+    "brew",
+    "bundle",
+    "cargo",
+    "composer",
+    "conda",
+    "docker",
+    "dotnet",
+    "flutter",
+    "gcloud",
+    "gem",
+    "gh",
+    "glab",
+    "go",
+    "gradle",
+    "gradlew",
+    "hatch",
+    "helm",
+    "heroku",
+    "ip",
+    "kubectl",
+    "lerna",
+    "mix",
+    "mvn",
+    "mvnw",
+    "nerdctl",
+    "nix",
+    "npm",
+    "nx",
+    "oc",
+    "pdm",
+    "pip",
+    "pip3",
+    "pipx",
+    "pnpm",
+    "podman",
+    "poetry",
+    "pulumi",
+    "rake",
+    "rustup",
+    "rye",
+    "snap",
+    "swift",
+    "systemctl",
+    "terraform",
+    "tofu",
+    "turbo",
+    "uv",
+    "vagrant",
+    "vercel",
+    "yarn",
+]
+
+
+def has_subcommands(program: str) -> bool:
+    return program.rsplit("/", 1)[-1].lower() in _FAMILIES
+
+
 def opens_everything(prefix: Words) -> bool:
     """Is it one of those, by any path, version or spelling of its program?"""
     if not prefix:
