@@ -15,7 +15,15 @@ from signoff.domain.errors import Aborted
 from signoff.domain.event import CallFinished, CallProgress, CallStarted
 from signoff.domain.intent import Intent
 from signoff.domain.requirement import NeedsApproval, Requirement, Skip
-from signoff.domain.review import Abort, Approved, ApprovedExecpolicyAmendment, Denied, ReviewDecision, TimedOut
+from signoff.domain.review import (
+    Abort,
+    Approved,
+    ApprovedExecpolicyAmendment,
+    Denied,
+    ReviewDecision,
+    TimedOut,
+    ToolRule,
+)
 from signoff.domain.verdict import Verdict
 
 REASON = "the policy outside decides"
@@ -33,6 +41,9 @@ class PutToTheOutside:
 
     def proposed(self, intent: Intent, verdict: Verdict, granted: tuple[str, ...]) -> tuple[str, ...] | None:
         return None
+
+    def proposed_rules(self, intent: Intent, verdict: Verdict, granted: tuple[str, ...]) -> tuple[ToolRule, ...]:
+        return ()
 
     def may_save(self, prefix: tuple[str, ...]) -> bool:
         return False
