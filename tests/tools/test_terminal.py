@@ -6,6 +6,7 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from signoff.domain.call import ToolCall, ToolResult
@@ -15,6 +16,8 @@ from signoff.sandbox.profile import resolve
 from signoff.sandbox.sessions import Sessions
 from signoff.tools.jobs import job_tools
 from signoff.tools.plain_output import plain
+from signoff.tools.run_terminal_cmd import RunArguments, RunTerminalCommand
+from signoff.tools.tool import Place
 from tests.clauses import requirement
 from tests.tools.workbench import Workbench
 
@@ -106,3 +109,44 @@ def test_a_command_that_takes_too_long_is_stopped(bench: Workbench) -> None:
 )
 def test_what_a_terminal_would_have_left(text: str, expected: str) -> None:
     assert plain(text) == expected
+
+
+def test_a_command_on_a_terminal_of_its_own(bench: Workbench) -> None:
+    """It sees a terminal, its colours are cleaned for the model and kept for the person, and nobody types."""
+    script = "test -t 0 && test -t 1 && test -t 2 && echo yes; stty size; cat"
+    script += "; printf '\\033[32mgreen\\033[0m 1%%\\r2%%\\n' >/dev/tty; exit 7"
+    (result,) = together(bench, ("run_terminal_cmd", {"command": script, "tty": True, "timeout_ms": 60_000}))
+
+    assert result.payload is not None
+    assert (result.payload["exit_code"], result.payload["stdout"]) == (7, "yes\n24 120\n2%\n")
+    assert result.display is not None and "\x1b[32mgreen" in result.display
+    assert result.artifacts.commands_run == (script,)
+    said = "".join(event.text for event in bench.events if isinstance(event, CallProgress))
+    assert "\x1b[32mgreen" in said
+
+
+def test_what_ends_a_command_on_a_terminal_is_seen(bench: Workbench) -> None:
+    killed, late = together(
+        bench,
+        ("run_terminal_cmd", {"command": "kill -9 $$", "tty": True}),
+        ("run_terminal_cmd", {"command": "sleep 600", "tty": True, "timeout_ms": 1_000}),
+    )
+
+    assert killed.payload is not None and killed.payload["exit_code"] == 137
+    assert late.error is not None and late.error.code == "tool.timeout"
+
+
+@requirement("APR-044")
+def test_a_yes_for_a_command_is_not_one_for_it_on_a_terminal() -> None:
+    place = Place("/w", "/h")
+    keys = {
+        tty: RunTerminalCommand().approval_keys(RunArguments("make", cwd="d", tty=tty, escalate=True), place)
+        for tty in (False, True)
+    }
+
+    assert msgspec.to_builtins(keys) == {
+        False: ({"command": ("bash", "-c", "make"), "cwd": "/w/d", "sandbox_permissions": "require_escalated"},),
+        True: (
+            {"command": ("bash", "-c", "make"), "cwd": "/w/d", "tty": True, "sandbox_permissions": "require_escalated"},
+        ),
+    }

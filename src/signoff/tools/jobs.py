@@ -60,7 +60,7 @@ class JobOutput(msgspec.Struct, frozen=True):
 
 
 def state_of(job: Job) -> JobState:
-    command = job.argv[2] if job.argv[:2] == ("bash", "-c") else shlex.join(job.argv)
+    command = job.argv[-1] if job.argv[-3:-1] == ("bash", "-c") else shlex.join(job.argv)
     return JobState(job.id, job.pid, command, job.cwd, job.started_at, job.state.value, job.status, job.written)
 
 

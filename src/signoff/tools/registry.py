@@ -4,9 +4,10 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from signoff.domain.errors import ToolUnknown, ToolVersion
+from signoff.domain.errors import ToolUnknown
 from signoff.domain.late import late
 from signoff.tools.tool import Tool
+from signoff.tools.versions import check
 
 if TYPE_CHECKING:
     import difflib
@@ -63,11 +64,7 @@ class Registry:
     def find(self, name: str, version: str = "") -> Tool[Any]:
         """The tool, if it understands calls of that version. An empty version means whatever there is."""
         tool = self._loaded.get(name) or self._load(name)
-        if version and not understands(tool.version, version):
-            raise ToolVersion(
-                f"{name} {version} was called, and this is {name} {tool.version}",
-                hint="The first number must be the same, the second not higher.",
-            )
+        check(name, tool.version, version)
         return tool
 
     def _load(self, name: str) -> Tool[Any]:
@@ -81,12 +78,3 @@ class Registry:
         tool: Tool[Any] = getattr(importlib.import_module(module), attribute)()
         self._loaded[name] = tool
         return tool
-
-
-def understands(ours: str, theirs: str) -> bool:
-    """Semantic versions: the same major, and no newer minor than ours."""
-    try:
-        (major, minor), (their_major, their_minor) = (tuple(map(int, text.split(".")[:2])) for text in (ours, theirs))
-    except ValueError:
-        return False
-    return major == their_major and their_minor <= minor

@@ -9,7 +9,7 @@ from signoff.domain.call import Artifacts
 from signoff.domain.intent import Escalation, Intent, Permission
 from signoff.policy.intents import argv_intent
 from signoff.sandbox.outcome import Request
-from signoff.tools.command import CommandKey, CommandResult, directory, done, relay
+from signoff.tools.command import CommandKey, CommandResult, TerminalKey, directory, done, on_terminal, relay
 from signoff.tools.tool import Attempt, Done, Place, Tool
 
 
@@ -18,6 +18,7 @@ class RunArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     is_background: bool = False
     timeout_ms: Annotated[int, msgspec.Meta(ge=1)] | None = None
     cwd: str | None = None  # relative to the workspace
+    tty: bool = False  # on a terminal of its own: colours, progress bars; stdout and stderr are one
     justification: str | None = None
     escalate: bool = False
     prefix_rule: tuple[str, ...] | None = None
@@ -33,7 +34,7 @@ class RunArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class RunTerminalCommand(Tool[RunArguments]):
     name = "run_terminal_cmd"
-    version = "1.0.0"
+    version = "1.1.0"
     description = "Run a shell command line and give its output and exit code; with is_background let it go on and give its job_id."
     permissions = (Permission.PROC_EXEC,)
     side_effects = ("starts processes", "may change files in the writable roots")
@@ -53,13 +54,17 @@ class RunTerminalCommand(Tool[RunArguments]):
         )
 
     def approval_keys(self, arguments: RunArguments, place: Place) -> tuple[Any, ...]:
-        return (CommandKey(arguments.argv, directory(arguments.cwd, place), arguments.escalation),)
+        cwd = directory(arguments.cwd, place)
+        if arguments.tty:
+            return (TerminalKey(arguments.argv, cwd, True, arguments.escalation),)
+        return (CommandKey(arguments.argv, cwd, arguments.escalation),)
 
     def subject(self, arguments: RunArguments, place: Place) -> Subject:
         return CommandSubject(arguments.argv, directory(arguments.cwd, place))
 
     async def run(self, arguments: RunArguments, attempt: Attempt) -> Done:
-        request = Request(arguments.argv, directory(arguments.cwd, attempt.place), timeout_ms=arguments.timeout_ms)
+        argv = on_terminal(arguments.argv) if arguments.tty else arguments.argv
+        request = Request(argv, directory(arguments.cwd, attempt.place), timeout_ms=arguments.timeout_ms)
         if not arguments.is_background:
             return done(arguments.command, await attempt.start(request, relay(attempt)))
         job = await attempt.begin(request)

@@ -16,6 +16,7 @@ from signoff.domain.intent import Host, Intent, Permission
 from signoff.domain.settings import ApprovalPolicy
 from signoff.sandbox.jobs import Job
 from signoff.sandbox.outcome import OnOutput, Outcome, Request
+from signoff.tools.versions import adapted
 
 Arguments = TypeVar("Arguments", bound=msgspec.Struct)
 
@@ -116,7 +117,7 @@ class Tool(Protocol[Arguments]):
 
 def decode(tool: Tool[Any], call: ToolCall) -> msgspec.Struct:
     try:
-        arguments: msgspec.Struct = tool.read(call.args)
+        arguments: msgspec.Struct = tool.read(adapted(call.name, call.version, call.args))
     except msgspec.ValidationError as error:
         raise InvalidArguments(f"{call.name}: {error}") from error
     return arguments
