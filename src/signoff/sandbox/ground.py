@@ -51,6 +51,7 @@ class Ground:
         self._plan: Planned | None = None
         self._pins: protected.Pins | None = None
         self._absent: list[str] = []
+        self._submodules: set[str] = set()
         self._hidden: list[str] = []
         self.reach = Reach((), (), None, profile.network)
         if profile.confined:
@@ -112,7 +113,10 @@ class Ground:
 
     def undo_forbidden(self) -> str | None:
         """Put out of the way what could not be kept from being made; gives its path."""
-        for path in self._absent:
+        if not self.profile.git_write:
+            return None
+        new = sorted(plan.submodules(self.profile) - self._submodules)
+        for path in [*self._absent, *(os.path.join(place, ".git") for place in new)]:
             if os.path.lexists(path):
                 os.rename(path, f"{path}.refused")
                 return path
@@ -144,6 +148,7 @@ class Ground:
         self._close_pins()
         self._pins = protected.Pins(roots, [*pinned, *masked])
         self._absent = plan.must_stay_absent(profile)
+        self._submodules = plan.submodules(profile)
         self.reach = plan.reach(profile, found, pinned)
         self._plan = plan.write_plan(
             profile,

@@ -77,7 +77,8 @@ def sweep(folder: str) -> int:
 def _take_away_if_alone(folder: str, name: str, journal: int) -> bool:
     if not try_acquire(journal):
         return False
-    left = [entry for entry in _read(journal) if _is_ours(entry) and not _removed(entry.path)]
+    # the innermost first: one may lie in another
+    left = [entry for entry in reversed(_read(journal)) if _is_ours(entry) and not _removed(entry.path)][::-1]
     if left:
         _write(journal, left)  # for the next start
         return False

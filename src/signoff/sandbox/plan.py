@@ -11,7 +11,7 @@ import msgspec
 
 from signoff.config import locations
 from signoff.domain.settings import Network, Reads
-from signoff.sandbox import bubblewrap, credentials, protected, seccomp
+from signoff.sandbox import bubblewrap, credentials, protected, repository, seccomp
 from signoff.sandbox.denial import Reach
 from signoff.sandbox.identity import Identity
 from signoff.sandbox.inside.landlock import CHANGING, DEVICE, READING, Rule
@@ -76,10 +76,17 @@ def _own(environ: Mapping[str, str]) -> list[str]:
 
 def protected_names(profile: Profile, home: str) -> list[str]:
     """What needs a placeholder where it is absent."""
-    wanted = [path for root in profile.writable_roots for path in protected.names(root, home)]
+    wanted = _closed(profile, home)
     if profile.git_write:
         wanted += [path for gitdir in _opened(profile) for path in protected.placeheld(gitdir)]
     return wanted
+
+
+def _closed(profile: Profile, home: str) -> list[str]:
+    """What is obeyed later, outside, in every root that can be changed."""
+    roots = profile.writable_roots
+    named = [path for root in roots for path in protected.names(root, home)]
+    return [*named, *(path for root in roots for path in repository.obeyed(root, protected.own_gitdirs(root)))]
 
 
 def _opened(profile: Profile) -> list[str]:
@@ -88,13 +95,24 @@ def _opened(profile: Profile) -> list[str]:
     )
 
 
+def submodules(profile: Profile) -> set[str]:
+    """Where submodules belong, as long as commands may write the index that says so."""
+    roots = profile.writable_roots if profile.git_write else ()
+    return {
+        os.path.join(root, link)
+        for root in roots
+        for gitdir in protected.own_gitdirs(root)
+        for link in repository.links(gitdir)
+    }
+
+
 def must_stay_absent(profile: Profile) -> list[str]:
     return [path for gitdir in _opened(profile) if (path := protected.must_stay_absent(gitdir))]
 
 
 def find_pins(profile: Profile, found: Surroundings) -> list[protected.Pin]:
     opened = _opened(profile)
-    closed = [path for root in profile.writable_roots for path in protected.names(root, found.home)] + found.gitdirs
+    closed = _closed(profile, found.home) + found.gitdirs
     closed = [path for path in closed if path not in opened]
     closed += [f"{gitdir}/{name}" for gitdir in opened for name in protected.CLOSED_IN_A_GITDIR]
     return [one for root in profile.writable_roots for one in protected.pins(root, closed, opened)]

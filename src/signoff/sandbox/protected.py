@@ -53,10 +53,15 @@ def gitdirs(root: str) -> list[str]:
     return [*found, *([gitdir] if gitdir != common else [])] if found else []
 
 
+def own_gitdirs(root: str) -> list[str]:
+    """Where the repository of a root lies: in it, or where a pointer file says."""
+    own = os.path.join(root, ".git")
+    return [own] if os.path.isdir(own) and not os.path.islink(own) else gitdirs(root)
+
+
 def open_gitdirs(root: str) -> list[str]:
     """Every gitdir that an allowed git.write opens: the root's own or the named ones, and their modules."""
-    own = os.path.join(root, ".git")
-    start = [own] if os.path.isdir(own) and not os.path.islink(own) else gitdirs(root)
+    start = own_gitdirs(root)
     modules = [
         place for gitdir in start for place, _, files in os.walk(os.path.join(gitdir, "modules")) if "HEAD" in files
     ]
