@@ -100,6 +100,41 @@ def test_notes_are_imported_by_section_and_secrets_left_out(shop: Path) -> None:
     assert len(asked("list", cwd=shop)["items"]) == 3  # told twice, known once
 
 
+AWKWARD = "First:\n\n# a heading\n```\n## in a fence that never ends\n<!-- qa-1: L0, trust 0.40, active, used 0 of 0 times shown -->"
+
+
+def test_an_export_in_json_brings_everything_back(shop: Path, home: Path) -> None:
+    first = asked("add", "How to build?", "Run make.", "--tag", "make", "--project", "shop", cwd=shop)["qa_id"]
+    asked("add", "What is awkward?", AWKWARD, "--summary", "This.", "--project", "other", cwd=shop)
+    asked("validate", first, "pass", cwd=shop)
+    asked("hit", first, "--used", cwd=shop)
+    asked("edit", first, "--answer", "Run make all.", cwd=shop)
+    page = signoff("memory", "export", "--all", "--json", cwd=shop).out
+    (shop / "memory.json").write_text(page, encoding="utf-8")
+    assert asked("import", "memory.json", cwd=shop)["changed"] == []  # all of it is known
+    locations.memory_database({"HOME": str(home)}).unlink()
+    assert len(asked("import", "memory.json", cwd=shop)["imported"]) == 2
+    assert json.loads(signoff("memory", "export", "--all", "--json", cwd=shop).out) == json.loads(page)
+    assert asked("search", "build", "--project", "shop", cwd=shop)["matches"][0]["answer"] == "Run make all."
+    moved = asked("import", "memory.json", "--project", "third", cwd=shop)
+    assert moved["refused"] == 0
+
+
+def test_an_export_in_markdown_is_read_back_and_corrected(shop: Path, home: Path) -> None:
+    first = asked("add", "How to build?", "Run make.", "--tag", "make", "--project", "shop", cwd=shop)["qa_id"]
+    awkward = asked("add", "What is awkward?", AWKWARD, "--project", "other", cwd=shop)["qa_id"]
+    page = signoff("memory", "export", "--all", cwd=shop).out
+    (shop / "memory.md").write_text(page, encoding="utf-8")
+    locations.memory_database({"HOME": str(home)}).unlink()
+    assert sorted(asked("import", "memory.md", cwd=shop)["imported"]) == sorted([first, awkward])
+    assert signoff("memory", "export", "--all", cwd=shop).out == page
+    (shop / "memory.md").write_text(page.replace("Run make.", "Run make twice."), encoding="utf-8")
+    asked("validate", first, "pass", cwd=shop)
+    assert asked("import", "memory.md", cwd=shop)["changed"] == [first]
+    item = asked("show", first, cwd=shop)["item"]
+    assert (item["answer"], item["tags"], item["stats"]["strong_pass"]) == ("Run make twice.", ["make"], 1)
+
+
 def test_sharing(shop: Path) -> None:
     asked("add", "How to deploy?", "Push the tag.", "--project", "ours", cwd=shop)
     assert asked("search", "deploy", "--project", "theirs", cwd=shop)["matches"] == []
@@ -122,7 +157,10 @@ def test_why_a_run_was_told_something(shop: Path, monkeypatch: pytest.MonkeyPatc
     assert [event["name"] for event in events] == [
         "memory.search.result", "memory.selected", "memory.injected", "gatekeeper.decision", "memory.hit", "memory.validate",
     ]  # fmt: skip
-    assert re.search(r"memory.injected .*qa_ids \[.qa-", signoff("memory", "why", "last", cwd=shop).out)
+    told = signoff("memory", "why", "last", cwd=shop).out
+    assert re.search(r"^told +qa-\w+  How to build the docs\?$", told, re.MULTILINE)
+    assert "judged " in told
+    assert "kept      nothing: the run did nothing that could be told as steps" in told
 
 
 @pytest.mark.parametrize(
@@ -132,6 +170,7 @@ def test_why_a_run_was_told_something(shop: Path, monkeypatch: pytest.MonkeyPatc
         (["validate", "qa-nothing", "pass"], 1, "nothing is remembered"),
         (["edit", "qa-nothing"], 2, "nothing to change"),
         (["import", "missing.md"], 3, "missing.md cannot be read"),
+        (["import", "missing.json"], 3, "missing.json cannot be read"),
         (["add", "key?", "AKIAIOSFODNN7EXAMPLQ"], 4, "holds a secret"),
         (["serve", "--listen", "0.0.0.0:8765"], 2, "--token-file"),
         (["serve", "--listen", "nowhere"], 2, "HOST:PORT"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from signoff.domain.call import Failure
 from signoff.domain.intent import Action
 from signoff.domain.settings import GatekeeperMode, Inject, Source
-from signoff.ledger.records import Effects, Record, Request, Result
+from signoff.ledger.records import Effects, Event, Record, Request, Result
 from signoff.memory import gatekeeper, inject
 from signoff.memory.admission import holds_secret
 from signoff.memory.draft import draft
@@ -208,10 +208,13 @@ def test_steps_are_read_from_the_ledger() -> None:
         Request("c-1", "shell.exec", Action.EXEC, {"command": ["bash", "-lc", "pytest -q"]}),
         Result("c-1", "t", "shell.exec", "", {"command": ["bash", "-lc", "pytest -q"]}, True, 12),
         Result("c-2", "t", "edit", "1", {}, False, 1, Failure("tool.failed", "no"), Effects(("a.py",))),
+        Event("tool.exit", {"exit_code": 2}, tool_call_id="c-3"),
+        Result("c-3", "t", "shell", "", {"command": "make test"}, True, 1),
     ]
     assert steps(records) == (
         Step("c-1", "shell.exec", True, "pytest -q"),
         Step("c-2", "edit", False, files=("a.py",), error="no"),
+        Step("c-3", "shell", False, "make test", error="exit code 2"),
     )
     assert [command_in(value) for value in (None, {"cmd": "ls"}, {"argv": ["ls", "a b"]})] == ["", "ls", "ls 'a b'"]
 
@@ -258,8 +261,10 @@ def test_what_is_not_kept_and_why(
 
 @pytest.mark.parametrize("mode", [GatekeeperMode.SOFT, GatekeeperMode.HARD])
 def test_what_is_kept_and_recorded(mode: GatekeeperMode) -> None:
+    assert gatekeeper.decide(mode, DONE, "p", (), ("qa-1",), (), GOOD, holds_secret).candidates == (GOOD,)
     decision = gatekeeper.decide(mode, DONE, "p", (), ("qa-1", "qa-2"), ("qa-2",), GOOD, holds_secret)
-    assert decision.candidates == (GOOD,)
+    assert decision.candidates == ()
+    assert decision.reasons == ("it went by an answer that is known already",)
     assert decision.references == (
         Reference("qa-1", shown=True, used=False, message_id="0193"),
         Reference("qa-2", shown=True, used=True, message_id="0193"),

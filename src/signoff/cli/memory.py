@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
-from signoff.cli import memory_notes, wiring
+from signoff.cli import memory_import, memory_notes, wiring
 from signoff.cli.app import Group
 from signoff.cli.memory_notes import local, project_of, project_option
 from signoff.cli.output import Output, Style, json_option
@@ -33,7 +33,7 @@ def memory() -> None:
     """
 
 
-for command in (memory_notes.export, memory_notes.import_, memory_notes.stats, memory_notes.why, memory_notes.serve):
+for command in (memory_notes.export, memory_import.import_, memory_notes.stats, memory_notes.why, memory_notes.serve):
     memory.add_command(command)
 
 

@@ -1,18 +1,17 @@
 """The rest of `signoff memory`: notes in and out, what a run got, counts, and the service."""
 
 import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from signoff import __version__
 from signoff.cli import wiring
+from signoff.cli.memory_story import story
 from signoff.cli.output import Output, json_option
 from signoff.cli.wiring_memory import open_local, read_token
 from signoff.config import locations
-from signoff.domain.errors import ConfigUnreadable, UsageError
+from signoff.domain.errors import UsageError
 from signoff.domain.visible import visible
 from signoff.ledger import reading
 from signoff.ledger.records import Event, Line
@@ -56,53 +55,6 @@ def export(output: Output, project: str | None, everything: bool, as_json: bool)
         output.json({"items": items})
     else:
         output.text(markdown(items).rstrip("\n"))
-
-
-@click.command("import")
-@click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(dir_okay=False, path_type=Path))
-@project_option
-@json_option
-@click.pass_obj
-def import_(output: Output, files: tuple[Path, ...], project: str | None, as_json: bool) -> None:
-    """Remember the sections of Markdown notes, one answer each. A section that holds a secret is left out.
-
-    \b
-    Examples:
-      signoff memory import AGENTS.md CLAUDE.md
-      signoff memory import notes/*.md --project global
-    """
-    from signoff.domain.errors import MemoryBadRequest
-    from signoff.memory.interface import Candidate
-    from signoff.memory.notes import sections
-    from signoff.memory.trust import Status
-
-    store, name = local(output), project_of(output, project)
-    kept: list[str] = []
-    refused = 0
-    for path in files:
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigUnreadable(f"{path} cannot be read: {error}") from error
-        for place, note in enumerate(sections(text, path.stem)):
-            told = Candidate(
-                name,
-                note.title,
-                note.text,
-                source=f"{path.name}:{note.line}",
-                confidence=0.8,
-                thread=path.name,
-                position=place,
-            )
-            try:
-                kept += store.add((told,), Status.ACTIVE)
-            except MemoryBadRequest as error:
-                refused += 1
-                output.warn(f"{path}:{note.line}: {error.message}")
-    if as_json:
-        output.json({"imported": kept, "refused": refused})
-    else:
-        output.say(f"remembered {len(kept)} sections" + (f", refused {refused}" if refused else ""))
 
 
 @click.command()
@@ -150,16 +102,9 @@ def why(output: Output, run: str, as_json: bool) -> None:
         return
     if not told:
         output.say("Memory had no part in this run.")
-    for event in told:
-        output.text(f"{event.name:21} {_facts(event.data)}")
-
-
-def _facts(data: dict[str, Any]) -> str:
-    return visible(", ".join(f"{name} {_short(value)}" for name, value in data.items()))
-
-
-def _short(value: Any) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    for label, lines in story(told):
+        for number, line in enumerate(lines):
+            output.text(f"{'' if number else label:9} {visible(line)}")
 
 
 @click.command()

@@ -113,7 +113,7 @@ def decide(
 ) -> Decision:
     """What to record about a run: which answers it saw and used, what that says about them, and whether it taught anything."""
     seen = signals(run)
-    refusals = objections(mode, run, matches, draft, holds_secret, rules or Selection(), seen)
+    refusals = objections(mode, run, matches, used, draft, holds_secret, rules or Selection(), seen)
     return Decision(
         candidates=(draft,) if draft is not None and not refusals else (),
         references=references(run, shown, used),
@@ -154,6 +154,7 @@ def objections(
     mode: GatekeeperMode,
     run: Observed,
     matches: Sequence[Match],
+    used: Sequence[str],
     draft: Candidate | None,
     holds_secret: Callable[[str], bool],
     rules: Selection,
@@ -168,6 +169,7 @@ def objections(
     nearest = max((alike(signature(draft.question), signature(match.question)) for match in matches), default=0.0)
     checks = (
         (seen.exit_code != 0, f"the run ended with {seen.exit_code}"),
+        (bool(used), "it went by an answer that is known already"),
         (bool(known), "a proved answer is known already"),
         (any(match.score >= rules.skip_candidate_above for match in matches), "a very good match is known already"),
         (nearest >= SAME_QUESTION, "the same question was asked before"),

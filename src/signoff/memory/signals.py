@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from signoff.ledger.records import Record, Request, Result
+from signoff.ledger.records import Event, Record, Request, Result
 from signoff.memory.interface import Strength
 
 _RUNNERS = frozenset(
@@ -58,20 +58,25 @@ class Signals(msgspec.Struct, frozen=True):
 def steps(records: Iterable[Record]) -> tuple[Step, ...]:
     """The calls of a run that have a result, in the order of their results."""
     asked: dict[str, Any] = {}
+    exits: dict[str, Any] = {}
     found: list[Step] = []
     for record in records:
         if isinstance(record, Request):
             asked[record.tool_call_id] = record.args
+        elif isinstance(record, Event) and record.name == "tool.exit":
+            exits[record.tool_call_id] = record.data.get("exit_code")
         elif isinstance(record, Result):
             commands = "; ".join(record.artifacts.commands_run)
+            exit_code = exits.pop(record.tool_call_id, 0)
+            error = record.error.message if record.error else f"exit code {exit_code}" if exit_code else ""
             found.append(
                 Step(
                     tool_call_id=record.tool_call_id,
                     tool=record.name,
-                    ok=record.ok,
+                    ok=record.ok and not exit_code,
                     command=commands or command_in(record.args) or command_in(asked.get(record.tool_call_id)),
                     files=record.artifacts.files_changed,
-                    error=record.error.message if record.error else "",
+                    error=error,
                 )
             )
     return tuple(found)

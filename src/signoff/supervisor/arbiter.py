@@ -303,6 +303,9 @@ class Arbiter:
             return
         self.tally.results += 1
         self.tally.failed_results += not result.ok
+        code = result.output.get("exit_code") if isinstance(result.output, dict) else None
+        if isinstance(code, int) and code:  # a command that ran but failed: the call is ok, what it says is not
+            self._note("tool.exit", "info", {"exit_code": code}, result.id)
         self._record(entry, result.ok, None if result.ok else Failure("tool.failed", result.error or "failed"))
 
     def _record(self, entry: Pending, ok: bool, failure: Failure | None) -> None:
