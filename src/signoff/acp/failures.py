@@ -29,3 +29,7 @@ def invalid_params(message: str) -> RequestFailed:
 
 def method_not_found(method: str) -> RequestFailed:
     return RequestFailed(jsonrpc.METHOD_NOT_FOUND, f"Method not found: {method}", {"method": method})
+
+
+def not_found(message: str) -> RequestFailed:
+    return RequestFailed(jsonrpc.NOT_FOUND, message)

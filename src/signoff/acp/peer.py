@@ -93,6 +93,7 @@ class Peer:
         self._busy = False  # a task was just made; the next frame waits until it has begun
         self._ended: str | None = None
         self.closed = asyncio.Event()
+        self.on_end: Callable[[], object] | None = None  # called once, when it has ended
 
     # What comes in.
 
@@ -325,6 +326,8 @@ class Peer:
             task.cancel()
         self.outlet.close()
         self.closed.set()
+        if self.on_end is not None:
+            self.on_end()
 
     async def finished(self) -> None:
         """Every handler has come to its end."""

@@ -11,6 +11,7 @@ class Entry:
 
 
 COMMANDS: dict[str, Entry] = {
+    "acp": Entry("signoff.cli.acp:acp", "Serve our agent to editors, or speak to another agent (ACP)."),
     "audit": Entry("signoff.cli.audit:audit", "Read the ledger of a run, and check that nobody changed it."),
     "config": Entry("signoff.cli.config:config", "Look at settings, change them, trust a project's."),
     "demo": Entry("signoff.cli.demo:demo", "Watch a scripted agent work and misbehave, in a throw-away directory."),

@@ -107,11 +107,12 @@ def opened_agent(
     files: FileAccess | None = None,
     elsewhere: Sandboxes | None = None,
     judging: Judging = lambda rulebook: rulebook,
+    pace: Callable[[Provider], Provider] = lambda provider: provider,
 ) -> Iterator[Wired]:
     """One stretch of a session, with a run of its own. `loaded` already holds the settings of the mode. Whoever awaits
     turns closes the provider on the same event loop."""
     here = (workspace or Path.cwd()).resolve()
-    provider = provider_for(wants.model, loaded, os.environ)
+    provider = pace(provider_for(wants.model, loaded, os.environ))
     watch = Watch(show)
     with opened(
         output,

@@ -1,0 +1,68 @@
+"""One client: its connection, what it said it can do, and the ways to ask something of it.
+
+Nothing is ever asked that the client did not offer.
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+
+from signoff.acp.failures import ConnectionLost
+from signoff.acp.peer import Peer
+from signoff.acp.updates import Offered
+from signoff.domain.errors import PeerError
+from signoff.wire import acp_schema as schema
+
+Answer = TypeVar("Answer")
+
+
+class Link:
+    def __init__(self) -> None:
+        self.peer: Peer | None = None  # set when the connection's peer is made
+        self.capabilities: schema.ClientCapabilities | None = None  # set by `initialize`
+        self.signed_out = False
+        self.sessions: set[str] = set()  # those it owns
+
+    @property
+    def alive(self) -> bool:
+        return self.peer is not None and self.peer.ended is None
+
+    @property
+    def offered(self) -> Offered:
+        session = self.capabilities.session if self.capabilities else None
+        if not session:
+            return Offered()
+        return Offered(
+            notices=isinstance(session.notices, msgspec.Struct),
+            compaction=isinstance(session.compaction, msgspec.Struct),
+        )
+
+    @property
+    def forms(self) -> bool:
+        """Can it put a question with a form to the person?"""
+        offered = self.capabilities.elicitation if self.capabilities else None
+        return bool(offered) and isinstance(offered, schema.ElicitationCapabilities) and _is(offered.form)
+
+    def update(self, session_id: str, updates: Sequence[schema.SessionUpdate]) -> None:
+        if self.peer is None:
+            return
+        for update in updates:
+            self.peer.notify_soon("session/update", schema.SessionNotification(sessionId=session_id, update=update))
+
+    async def breathe(self) -> None:
+        """Wait while the client does not read what it was sent."""
+        if self.peer is not None and self.peer.outlet.congested:
+            await self.peer.outlet.drain()
+
+    async def request(self, method: str, params: object, answer: type[Answer]) -> Answer:
+        if self.peer is None:
+            raise ConnectionLost("nobody is connected")
+        found = await self.peer.request(method, params)
+        if not isinstance(found, answer):
+            raise PeerError(f"the answer to {method} is not of its kind")
+        return found
+
+
+def _is(value: object) -> bool:
+    return isinstance(value, msgspec.Struct)

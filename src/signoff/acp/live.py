@@ -1,0 +1,241 @@
+"""A session at work: its log, what was chosen for it, who owns it, and the one turn it may be in.
+
+It outlives connections: a turn whose client has gone runs on to its end, unseen (what would be asked then is a no), and
+whoever loads the session later sees all of it.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from signoff.acp.editor import EditorFiles, EditorForms, EditorTerminals, current_call
+from signoff.acp.engine import Engine, Engines, Setup, Surroundings
+from signoff.acp.failures import ConnectionLost
+from signoff.acp.link import Link
+from signoff.acp.options import MODE, Chosen
+from signoff.acp.permission import ClientReviewer, Memory, Mode, Permission
+from signoff.acp.question import choices
+from signoff.acp.updates import Masks, Narration, commands
+from signoff.agent.conversation import first_line
+from signoff.agent.event import AgentEvent, Reason, TurnEnd, TurnStarted
+from signoff.agent.limits import Pause
+from signoff.agent.session_log import Configured, SessionLog
+from signoff.domain.errors import PeerError, UsageError
+from signoff.domain.event import CallStarted
+from signoff.domain.review import Denied, ReviewDecision, TimedOut
+from signoff.policy.fingerprint import fingerprint
+from signoff.providers.provider import Image, Message, Text
+from signoff.wire import acp_schema as schema
+
+
+class Manner(msgspec.Struct, frozen=True):
+    """How the server deals with its sessions."""
+
+    permission: Mode = Mode.REQUIRED
+    asks_about_calls: bool = True  # False: a yes to the prompt is a yes to what it needs
+    client_terminals: bool = False
+    permission_timeout_s: float = 300.0
+    warn: Callable[[str], object] = lambda message: None
+
+
+class Live:
+    def __init__(
+        self,
+        log: SessionLog,
+        setup: Setup,
+        chosen: Chosen,
+        engines: Engines,
+        masks: Masks,
+        manner: Manner,
+    ) -> None:
+        self.log = log
+        self.setup = setup
+        self.chosen = chosen
+        self.memory = Memory()
+        self.owner: Link | None = None
+        self.turn: asyncio.Task[TurnEnd] | None = None
+        self.touched = time.monotonic()
+        self.told_commands = False
+        self.told_title = False
+        self.title = ""
+        self.stopped = False  # by the client or for it: the turn has no other ending then
+        self.observe: Callable[[AgentEvent], object] = lambda event: None
+        self._opened_with = setup
+        self._engines = engines
+        self._engine: Engine | None = None
+        self._manner = manner
+        self._silent = True  # outside a turn, and when the turn is being stopped
+        self._narration = Narration(setup.cwd, masks, time.monotonic)
+        mode = manner.permission if manner.asks_about_calls else Mode.DISABLED
+        self._permission = Permission(mode, self._ask, self.memory, manner.warn)
+        self._prompts = Permission(manner.permission, self._ask, self.memory, manner.warn)
+        self._forms = EditorForms(self.id, self._present)
+
+    @property
+    def id(self) -> str:
+        return self.log.id
+
+    def own(self, link: Link) -> None:
+        """From now on everything goes to this connection."""
+        if self.owner is not None:
+            self.owner.sessions.discard(self.id)
+        self.owner = link
+        self.told_commands = False
+        self._narration.offered = link.offered
+        link.sessions.add(self.id)
+        self.touched = time.monotonic()
+
+    def tell(self, *updates: schema.SessionUpdate) -> None:
+        if self.owner is not None:
+            self.owner.update(self.id, updates)
+
+    async def choose(self, option: str, value: object) -> None:
+        """Raises UsageError for what is not offered. Takes effect with the next turn."""
+        before = self.chosen
+        self.chosen = before.choose(option, value)
+        self.touched = time.monotonic()
+        if self.chosen.values == before.values:
+            return
+        self.setup = msgspec.structs.replace(self.setup, values=self.chosen.values)
+        self.log.append(Configured(option, self.chosen.values[option]))
+        if self.turn is None:
+            await self._leave_engine()
+
+    def changes(self, option: str) -> list[schema.SessionUpdate]:
+        """What a client has to be told after `option` was chosen."""
+        updates: list[schema.SessionUpdate] = [schema.ConfigOptionUpdate(configOptions=self.chosen.config)]
+        if option == MODE:
+            updates.insert(0, schema.CurrentModeUpdate(currentModeId=self.chosen.values[MODE]))
+        return updates
+
+    async def may_prompt(self, text: str, call_id: str) -> ReviewDecision:
+        """Ask about a whole prompt, before anything of it happens."""
+        heading = "Work on a prompt"
+        shown = schema.ToolCallUpdate(
+            toolCallId=call_id,
+            title=heading,
+            kind="think",
+            status="pending",
+            content=[schema.Content(content=schema.TextContent(text=text))],
+            locations=[schema.ToolCallLocation(path=self.setup.cwd)],
+        )
+        print_ = fingerprint(kind="think", title=heading, locations=[{"path": self.setup.cwd}])
+        try:
+            async with asyncio.timeout(self._manner.permission_timeout_s):
+                return await self._prompts.decide(shown, print_, choices())
+        except TimeoutError:
+            return TimedOut()
+        except PeerError as error:
+            return Denied(rejection=error.message)
+
+    def start(self, work: Callable[["Live"], Awaitable[TurnEnd]]) -> asyncio.Task[TurnEnd]:
+        """Begin the session's one turn."""
+        if self.turn is not None:
+            raise UsageError("the session is busy with another prompt", hint="Wait for its end, or cancel it.")
+        self.stopped = False
+        self.turn = asyncio.create_task(self._run(work))
+        return self.turn
+
+    async def work(self, parts: tuple[Text | Image, ...], command: tuple[str, str] | None) -> TurnEnd:
+        """Do what was asked for. From here on the client is told what happens."""
+        self.title = self.title or first_line(Message("user", parts).text)
+        if self._engine is None:
+            self._opened_with = self.setup
+            self._engine = await self._engines.open(self.setup, self.log, self._surroundings())
+        self._silent = self.stopped
+        if not self.told_commands and not self._silent:
+            self.told_commands = True
+            self.tell(commands(self._engines.commands))
+        if command is not None and (said := await self._engine.command(*command)) is not None:
+            self.tell(schema.AgentMessageChunk(content=schema.TextContent(text=said)))
+            return TurnEnd(Reason.END, said)
+        return await self._engine.turn(parts)
+
+    async def stop(self) -> None:
+        """End the turn, if there is one, and wait until it has ended. Nothing of it is told any more."""
+        turn = self.turn
+        if turn is None:
+            return
+        self._silent = self.stopped = True
+        turn.cancel()
+        await asyncio.wait({turn})
+
+    async def aclose(self) -> None:
+        await self.stop()
+        await self._leave_engine()
+        self.memory.clear()
+        if self.owner is not None:
+            self.owner.sessions.discard(self.id)
+            self.owner = None
+        self.log.close()
+
+    async def move(self, setup: Setup) -> None:
+        """Another client took the session up, perhaps elsewhere. A running turn ends where it began."""
+        self.setup = msgspec.structs.replace(setup, values=self.chosen.values)
+        if self.turn is None and self.setup != self._opened_with:
+            await self._leave_engine()
+
+    async def _run(self, work: Callable[["Live"], Awaitable[TurnEnd]]) -> TurnEnd:
+        try:
+            return await work(self)
+        finally:
+            self._silent = True
+            self.turn = None
+            self.touched = time.monotonic()
+            if self.setup != self._opened_with:
+                await self._leave_engine()
+
+    async def _leave_engine(self) -> None:
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            await engine.aclose()
+
+    def _surroundings(self) -> Surroundings:
+        disabled = self._manner.permission is Mode.DISABLED
+        return Surroundings(
+            show=self._show,
+            reviewer=ClientReviewer(self._permission, self._narration.call, is_person=not disabled),
+            ask=self._forms.ask,
+            go_on=self._go_on,
+            breathe=self._breathe,
+            files=EditorFiles(self.id, self._present),
+            terminals=EditorTerminals(self.id, self._present, self._terminal)
+            if self._manner.client_terminals
+            else None,
+        )
+
+    def _show(self, event: AgentEvent) -> None:
+        if isinstance(event, CallStarted):
+            current_call.set(event.call.tool_call_id)
+        elif isinstance(event, TurnStarted):
+            self._narration.begin(event.turn_id)
+        self.observe(event)
+        updates = self._narration.updates(event)
+        if updates and not self._silent:
+            self.tell(*updates)
+
+    def _terminal(self, call_id: str, terminal_id: str) -> None:
+        if not self._silent:
+            self.tell(*self._narration.terminal(call_id, terminal_id))
+
+    def _present(self) -> Link | None:
+        return self.owner if self.owner is not None and self.owner.alive else None
+
+    async def _go_on(self, pause: Pause) -> bool:
+        return await self._forms.go_on(pause.question)
+
+    async def _breathe(self) -> None:
+        if self.owner is not None:
+            await self.owner.breathe()
+
+    async def _ask(
+        self, shown: schema.ToolCallUpdate, offered: list[schema.PermissionOption]
+    ) -> schema.RequestPermissionOutcome:
+        link = self._present()
+        if link is None:
+            raise ConnectionLost("the client that owns the session is gone")
+        asked = schema.RequestPermissionRequest(sessionId=self.id, toolCall=shown, options=offered)
+        answer = await link.request("session/request_permission", asked, schema.RequestPermissionResponse)
+        return answer.outcome

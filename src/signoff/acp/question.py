@@ -1,0 +1,142 @@
+"""The question to the person behind a client: what is to happen, why it is asked, and what each answer means. Pure."""
+
+from collections.abc import Iterator
+from typing import assert_never
+
+import msgspec
+from msgspec import UNSET
+
+from signoff.acp.updates import LONGEST_TITLE, cut, printable
+from signoff.approvals.request import Effects, ReviewRequest
+from signoff.domain.intent import Action
+from signoff.domain.review import (
+    AddFile,
+    ApplyPatchApprovalRequestEvent,
+    Approved,
+    DeleteFile,
+    Denied,
+    ExecApprovalRequestEvent,
+    FileChange,
+    ReviewDecision,
+    ToolApprovalRequestEvent,
+    UpdateFile,
+)
+from signoff.domain.visible import visible
+from signoff.wire import acp_schema as schema
+
+_KINDS: dict[Action, schema.ToolKind] = {
+    Action.READ: "read",
+    Action.WRITE: "edit",
+    Action.NET: "fetch",
+    Action.EXEC: "execute",
+}
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """One answer that is offered. `standing`: it is remembered for the session, as a yes or a no."""
+
+    option: schema.PermissionOption
+    decision: ReviewDecision
+    standing: bool | None = None
+
+
+def choices(request: ReviewRequest | None = None) -> tuple[Choice, ...]:
+    """The four answers of the protocol, and a further "always" for each rule that could be saved."""
+    offers = [] if request is None else [offer for offer in request.offers if offer.prefix]
+    rules = (
+        _choice(f"save_rule_{number}", f"Allow, and save {offer.rule}: {offer.reach}", "allow_always", offer.decision)
+        for number, offer in enumerate(offers, 1)
+    )
+    return (
+        _choice("allow_once", "Allow once", "allow_once", Approved()),
+        _choice("allow_always", "Always allow this in this session", "allow_always", Approved(), True),
+        *rules,
+        _choice("reject_once", "Reject", "reject_once", Denied()),
+        _choice("reject_always", "Always reject this in this session", "reject_always", Denied(), False),
+    )
+
+
+def _choice(
+    name: str, words: str, kind: schema.PermissionOptionKind, decision: ReviewDecision, standing: bool | None = None
+) -> Choice:
+    return Choice(schema.PermissionOption(optionId=name, name=words, kind=kind), decision, standing)
+
+
+def question(request: ReviewRequest, known: schema.ToolCall | None) -> schema.ToolCallUpdate:
+    """The call the client already knows, with the reason and, for files, the differences. Secrets were masked before."""
+    event = request.event
+    content: list[schema.ToolCallContent] = [_text("\n".join(_reasons(request)))]
+    raw: object = UNSET
+    match event:
+        case ExecApprovalRequestEvent(command=command, cwd=cwd):
+            script = command[2] if command[:2] == ("bash", "-c") and len(command) == 3 else " ".join(command)
+            heading, raw = script, {"command": list(command), "cwd": cwd}
+        case ApplyPatchApprovalRequestEvent(changes=changes):
+            heading = f"Change {', '.join(changes)}"
+            content += [diff for path, change in changes.items() for diff in differences(path, change)]
+        case ToolApprovalRequestEvent(args=args, tool=tool):
+            heading, raw = f"{tool} {', '.join(map(str, args.values()))}", args
+        case _:
+            assert_never(event)
+    return schema.ToolCallUpdate(
+        toolCallId=event.call_id,
+        title=cut(visible(" ⏎ ".join(heading.splitlines())), LONGEST_TITLE),
+        name=request.tool,
+        kind=_KINDS[request.action] if known is None else known.kind,
+        status="pending",
+        content=content,
+        locations=UNSET if known is None else known.locations,
+        rawInput=raw,
+    )
+
+
+def _reasons(request: ReviewRequest) -> Iterator[str]:
+    if request.event.reason:
+        yield f"Why: {visible(request.event.reason)}"
+    if request.asked_by:
+        yield f"Asked by: {visible(request.asked_by)}"
+    yield from _touches(request.effects)
+    if request.outside:
+        yield "A yes runs it OUTSIDE the sandbox."
+    elif request.covers_retry:
+        yield "A yes also covers one attempt outside the sandbox, should the sandbox stop the first."
+
+
+def _touches(effects: Effects) -> Iterator[str]:
+    said = {
+        "Reads": effects.reads,
+        "Writes": effects.writes,
+        "Deletes": effects.deletes,
+        "Git": effects.git,
+        "Connects to": effects.hosts,
+        "Could not be read": effects.unreadable,
+    }
+    for word, things in said.items():
+        if things:
+            yield f"{word}: {', '.join(map(visible, things))}"
+
+
+def differences(path: str, change: FileChange) -> list[schema.ToolCallContent]:
+    """Old and new text; of a change in the middle of a file, each changed stretch with its surroundings."""
+    match change:
+        case AddFile(content=content):
+            return [schema.Diff(path=path, newText=printable(content))]
+        case DeleteFile(content=content):
+            return [schema.Diff(path=path, oldText=printable(content), newText="")]
+        case UpdateFile(unified_diff=text, move_path=moved):
+            stretches = _stretches(printable(text))
+            return [schema.Diff(path=moved or path, oldText=old, newText=new) for old, new in stretches]
+        case _:
+            assert_never(change)
+
+
+def _stretches(text: str) -> Iterator[tuple[str, str]]:
+    for part in ("\n" + text).split("\n@@ ")[1:]:
+        rows = part.split("\n")[1:]
+        old = "".join(f"{row[1:]}\n" for row in rows if row[:1] in (" ", "-"))
+        new = "".join(f"{row[1:]}\n" for row in rows if row[:1] in (" ", "+"))
+        yield old, new
+
+
+def _text(words: str) -> schema.Content:
+    return schema.Content(content=schema.TextContent(text=words))

@@ -1,0 +1,57 @@
+"""What the agent side does, for whoever operates it. Not a part of ACP: no method, no payload ever carries any of it.
+
+An embedder hands in a sink; without one nothing is made. A sink that fails is told once and then left alone: what is
+observed never changes what happens.
+"""
+
+import enum
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+
+class Name(enum.StrEnum):
+    SESSION_NEW = "session_new"
+    SESSION_LOAD = "session_load"
+    SESSION_DELETE = "session_delete"
+    PROMPT_REQUESTED = "prompt_requested"
+    PROMPT_STARTED = "prompt_started"
+    PROMPT_COMPLETED = "prompt_completed"
+    PROMPT_CANCELLED = "prompt_cancelled"
+    PROMPT_TIMED_OUT = "prompt_timed_out"
+    PROMPT_FAILED = "prompt_failed"
+    PROMPT_PERMISSION_DENIED = "prompt_permission_denied"
+    PROMPT_RETRY = "prompt_retry"
+
+
+class TelemetryEvent(msgspec.Struct, frozen=True, rename="camel"):
+    name: Name
+    session_id: str | None
+    request_id: int | str | None
+    attributes: dict[str, Any]
+    timestamp: float  # seconds since the epoch
+
+
+Sink = Callable[[TelemetryEvent], object]
+
+
+class Telemetry:
+    def __init__(
+        self, sink: Sink | None, *, warn: Callable[[str], object], clock: Callable[[], float] = time.time
+    ) -> None:
+        self._sink = sink
+        self._warn = warn
+        self._clock = clock
+
+    def tell(
+        self, name: Name, session_id: str | None = None, request_id: int | str | None = None, **attributes: Any
+    ) -> None:
+        if self._sink is None:
+            return
+        try:
+            self._sink(TelemetryEvent(name, session_id, request_id, attributes, self._clock()))
+        except Exception as error:  # a sink is somebody else's code
+            self._sink = None
+            self._warn(f"the telemetry sink failed and is not called again: {error}")

@@ -1,0 +1,206 @@
+"""What an agent does, as a client is told of it. Pure: events go in, updates come out, the time is handed in.
+
+Output of a running command is told as its last lines, at most a few times a second: an update replaces the one before, so
+sending all of it each time would cost the square of it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import UNSET
+
+from signoff.agent.event import AgentEvent, CallAnnounced, Compacted, Look, MessageDone, UsageNoted
+from signoff.domain.call import ToolCall, ToolResult
+from signoff.domain.event import CallFinished, CallProgress, FileEdited, PlanEntry, PlanUpdated, Warned
+from signoff.domain.visible import visible
+from signoff.providers.provider import ReasoningDelta, Retrying, TextDelta
+from signoff.wire import acp_schema as schema
+
+LONGEST_TITLE = 240
+LONGEST_TEXT = 32_000
+LONGEST_VALUE = 16_000
+LONGEST_DIFF = 512_000
+TAIL = 4_000
+PROGRESS_S = 0.2
+
+
+class Masks(Protocol):
+    def text(self, text: str) -> str: ...
+    def value(self, value: Any) -> Any: ...
+
+
+class Offered(msgspec.Struct, frozen=True):
+    """Which updates the client said it understands."""
+
+    notices: bool = False
+    compaction: bool = False
+
+
+class Narration:
+    """Of one session, for whoever listens to it now. Keeps the calls that run, for questions about them."""
+
+    def __init__(self, cwd: str, masks: Masks, clock: Callable[[], float]) -> None:
+        self._cwd = cwd
+        self._masks = masks
+        self._clock = clock
+        self.offered = Offered()
+        self._calls: dict[str, schema.ToolCall] = {}
+        self._told: dict[str, list[schema.ToolCallContent]] = {}  # diffs and terminals of a running call
+        self._tails: dict[str, tuple[float, str]] = {}
+        self._prefix = ""
+        self._answer = 0
+
+    def begin(self, turn_id: str) -> None:
+        self._prefix, self._answer = turn_id, 1
+
+    def call(self, call_id: str) -> schema.ToolCall | None:
+        """A running call as it is, secrets and all: for recognising it, not for showing."""
+        return self._calls.get(call_id)
+
+    def updates(self, event: AgentEvent) -> Sequence[schema.SessionUpdate]:
+        match event:
+            case TextDelta(text=text):
+                return (schema.AgentMessageChunk(content=_text(text), messageId=self._message),)
+            case ReasoningDelta(text=text):
+                return (schema.AgentThoughtChunk(content=_text(text), messageId=f"{self._message}-thought"),)
+            case MessageDone() | Retrying():  # what was streamed of the answer so far is void; the next one is another
+                self._answer += 1
+                return ()
+            case CallAnnounced(call=call, look=look):
+                return (self._announced(call, look),)
+            case CallProgress(call_id=call_id, text=text):
+                return self._progress(call_id, text)
+            case FileEdited(call_id=call_id):
+                self._told.setdefault(call_id, []).extend(_diff(event))
+                return ()
+            case CallFinished(result=result):
+                return self._finished(result)
+            case _:
+                return self._about_the_session(event)
+
+    def _about_the_session(self, event: AgentEvent) -> Sequence[schema.SessionUpdate]:
+        match event:
+            case PlanUpdated(entries=entries):
+                return (plan(entries),)
+            case UsageNoted(context_tokens=used, context_limit=size, total=total):
+                cost = UNSET if total.cost_usd is None else schema.Cost(amount=total.cost_usd, currency="USD")
+                return (schema.UsageUpdate(used=used, size=size, cost=cost),)
+            case Warned(message=message) if self.offered.notices:
+                return (schema.Notice(severity="warning", title=visible(self._masks.text(message))),)
+            case Compacted(before_tokens=before, after_tokens=after) if self.offered.compaction:
+                told = schema.TextContent(text=f"The conversation was condensed from {before} to {after} tokens.")
+                name = f"{self._message}-condensed"
+                return (schema.CompactionUpdate(compactionId=name, status="completed", summary=[told]),)
+            case _:
+                return ()
+
+    def terminal(self, call_id: str, terminal_id: str) -> Sequence[schema.SessionUpdate]:
+        """The call runs in a terminal of the client's."""
+        shown = self._told.setdefault(call_id, [])
+        shown.append(schema.Terminal(terminalId=terminal_id))
+        return (schema.ToolCallProgress(toolCallId=call_id, content=list(shown)),)
+
+    @property
+    def _message(self) -> str:
+        return f"{self._prefix}-{self._answer}"
+
+    def _announced(self, call: ToolCall, look: Look) -> schema.ToolCall:
+        exact = described(call, look, self._cwd)
+        self._calls[call.tool_call_id] = exact
+        return msgspec.structs.replace(
+            exact, title=self._masks.text(exact.title), rawInput=bounded(self._masks.value(call.args))
+        )
+
+    def _progress(self, call_id: str, text: str) -> Sequence[schema.SessionUpdate]:
+        due, tail = self._tails.get(call_id, (0.0, ""))
+        tail, now = (tail + text)[-TAIL:], self._clock()
+        if now < due or call_id not in self._calls:
+            self._tails[call_id] = (due, tail)
+            return ()
+        self._tails[call_id] = (now + PROGRESS_S, tail)
+        content = [*self._told.get(call_id, ()), schema.Content(content=_text(self._masks.text(tail)))]
+        return (schema.ToolCallProgress(toolCallId=call_id, content=content),)
+
+    def _finished(self, result: ToolResult) -> Sequence[schema.SessionUpdate]:
+        call = self._calls.pop(result.tool_call_id, None)
+        told = self._told.pop(result.tool_call_id, [])
+        self._tails.pop(result.tool_call_id, None)
+        if call is None:  # a question of the sandbox about a host, not a call anybody was told of
+            return ()
+        output = result.payload if result.error is None else {"error": msgspec.to_builtins(result.error)}
+        words = result.display if result.error is None else result.error.message
+        if words and not told:
+            told = [schema.Content(content=_text(cut(self._masks.text(words), LONGEST_TEXT)))]
+        done = schema.ToolCallProgress(
+            toolCallId=result.tool_call_id,
+            status="completed" if result.ok else "failed",
+            content=told or UNSET,
+            rawOutput=UNSET if output is None else bounded(self._masks.value(output)),
+        )
+        return (done,)
+
+
+def described(call: ToolCall, look: Look, cwd: str) -> schema.ToolCall:
+    """The call as it is announced: what it says of itself, the whole workspace where it says nothing of a place."""
+    named = [_location(each.path, each.line) for each in look.locations]
+    return schema.ToolCall(
+        toolCallId=call.tool_call_id,
+        title=cut(visible(" ⏎ ".join((look.title or call.name).splitlines())), LONGEST_TITLE),
+        name=call.name,
+        kind=look.kind.value,
+        status="in_progress",
+        locations=named or [_location(cwd, None)],
+        rawInput=call.args,
+    )
+
+
+def plan(entries: Sequence[PlanEntry]) -> schema.Plan:
+    return schema.Plan(
+        entries=[
+            schema.PlanEntry(content=entry.content, priority=entry.priority, status=entry.status) for entry in entries
+        ]
+    )
+
+
+def commands(known: Mapping[str, str]) -> schema.AvailableCommandsUpdate:
+    return schema.AvailableCommandsUpdate(
+        availableCommands=[schema.AvailableCommand(name=name, description=words) for name, words in known.items()]
+    )
+
+
+def cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def bounded(value: Any) -> Any:
+    """The same value with no text in it longer than a client would want to hold."""
+    match value:
+        case str():
+            return cut(value, LONGEST_VALUE)
+        case dict():
+            return {key: bounded(item) for key, item in value.items()}
+        case list() | tuple():
+            return [bounded(item) for item in value]
+        case _:
+            return value
+
+
+def _location(path: str, line: int | None) -> schema.ToolCallLocation:
+    return schema.ToolCallLocation(path=path, line=UNSET if line is None else line)
+
+
+def _diff(edited: FileEdited) -> list[schema.ToolCallContent]:
+    before, after = (None if text is None else printable(text) for text in (edited.before, edited.after))
+    if len(before or "") + len(after or "") > LONGEST_DIFF:
+        return [schema.Content(content=_text(f"{edited.path} was changed; it is too large to be shown here"))]
+    return [schema.Diff(path=edited.path, oldText=UNSET if before is None else before, newText=after or "")]
+
+
+def printable(text: str) -> str:
+    """Bytes that were no text are written out: a message is UTF-8."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _text(text: str) -> schema.TextContent:
+    return schema.TextContent(text=text)

@@ -1,0 +1,203 @@
+"""signoff acp: serve our agent to editors, and speak to any agent that talks the Agent Client Protocol."""
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+from click.core import ParameterSource
+
+from signoff.cli.app import Group
+from signoff.cli.output import Output
+from signoff.domain.errors import UsageError
+
+_WS_ONLY = {
+    "ws_heartbeat_ms": "--ws-heartbeat-ms",
+    "ws_reconnect_attempts": "--ws-reconnect-attempts",
+    "ws_reconnect_base_delay_ms": "--ws-reconnect-base-delay-ms",
+    "token_file": "--token-file",
+}
+_MS = click.IntRange(min=1)
+
+
+@click.group(cls=Group)
+def acp() -> None:
+    """Serve our agent to editors, or speak to another agent, over the Agent Client Protocol.
+
+    \b
+    Examples:
+      signoff acp serve
+      signoff acp serve --transport ws --listen 127.0.0.1:8900
+      signoff acp connect --cmd "gemini --acp" --prompt "What is this project about?"
+    """
+
+
+@acp.group(cls=Group, name="client")
+def client() -> None:
+    """Be the client of an agent.
+
+    \b
+    Examples:
+      signoff acp client connect --cmd "gemini --acp" --prompt hello
+    """
+
+
+def _serve_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(
+        (
+            click.option("--transport", type=click.Choice(["stdio", "ws"]), default="stdio", show_default=True),
+            click.option("--listen", default="127.0.0.1:8900", show_default=True, metavar="HOST:PORT", help="For ws."),
+            click.option(
+                "-m",
+                "--model",
+                "models",
+                multiple=True,
+                metavar="PROVIDER/MODEL",
+                help="Instead of the setting; may be repeated: the first is used, the others can be chosen.",
+            ),
+            click.option(
+                "--permission-mode",
+                type=click.Choice(["disabled", "permissive", "required"]),
+                default="required",
+                show_default=True,
+                help="When the client cannot be asked: required refuses, permissive lets pass; disabled never asks.",
+            ),
+            click.option(
+                "--permission-scope",
+                type=click.Choice(["tool", "prompt", "both"]),
+                default="tool",
+                show_default=True,
+                help="Ask about single calls, about whole prompts, or both.",
+            ),
+            click.option("--permission-timeout-ms", type=_MS, default=300_000, show_default=True),
+            click.option("--prompt-timeout-ms", type=_MS, help="Stop a prompt after so long; no limit unless given."),
+            click.option("--session-ttl-ms", type=_MS, help="Close sessions idle for so long; they can be taken up."),
+            click.option("--max-in-flight-sends", type=click.IntRange(min=1), default=64, show_default=True),
+            click.option("--session-page-size", type=click.IntRange(min=1), default=50, show_default=True),
+            click.option("--session-titles", is_flag=True, help="Tell the title of a session after its first prompt."),
+            click.option("--client-terminals", is_flag=True, help="Run commands in the client, outside our sandbox."),
+            click.option("--strict-version", is_flag=True, help="Refuse clients of another protocol version."),
+            click.option("--telemetry", metavar="FILE", help="Append what happens to a file, one JSON line each."),
+            click.option("--token-file", metavar="FILE", help="For ws: clients must present the token in this file."),
+            click.option(
+                "--allow-origin", multiple=True, metavar="ORIGIN", help="For ws: a web page that may connect."
+            ),
+            click.option("--tls-cert", metavar="FILE", help="For ws."),
+            click.option("--tls-key", metavar="FILE", help="For ws."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@acp.command()
+@_serve_options
+@click.pass_context
+def serve(ctx: click.Context, /, **options: Any) -> int:
+    """Be an agent for an editor: over standard streams, or for many clients over WebSocket.
+
+    Every call of the agent goes through the gate; what the policy asks about is asked in the editor.
+
+    \b
+    Examples:
+      signoff acp serve -m anthropic/claude-sonnet-4-5
+      signoff acp serve --transport ws --token-file ~/.config/signoff/acp.token
+      signoff acp serve -m echo/echo --permission-scope both
+    """
+    from signoff.cli.wiring_acp import ServeOptions, serve_over
+
+    if options["transport"] == "stdio":
+        _refuse_given(ctx, "ws", ("listen", "token_file", "allow_origin", "tls_cert", "tls_key"))
+    host, port = _address(options.pop("listen"))
+    return serve_over(ctx.obj, ServeOptions(host=host, port=port, **options))
+
+
+def _connect_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(
+        (
+            click.option("--cmd", metavar="COMMAND", help='The agent to start, e.g. "gemini --acp".'),
+            click.option("--args", "more", multiple=True, metavar="WORD", help="A further word: --args=--flag."),
+            click.option("--endpoint", metavar="URL", help="The agent to find, ws://… or wss://…"),
+            click.option("--cwd", metavar="DIR", help="Where the session works; the current directory unless given."),
+            click.option("--prompt", "prompts", multiple=True, metavar="TEXT", help="May be repeated: one session."),
+            click.option("--session-id", metavar="ID", help="Take this session up instead of a new one."),
+            click.option(
+                "--permission-decision",
+                type=click.Choice(["allow", "deny", "ask", "policy"]),
+                help="How questions are answered: ask at a terminal, else by our policy.",
+            ),
+            click.option("--permission-message", metavar="TEXT", help="Shown with every answer; stays here."),
+            click.option("--json", "as_json", is_flag=True, help="One JSON document a line on stdout."),
+            click.option("--request-timeout-ms", type=click.IntRange(min=0), default=300_000, show_default=True),
+            click.option("--ws-heartbeat-ms", type=click.IntRange(min=0), default=15_000, show_default=True),
+            click.option("--ws-reconnect-attempts", type=click.IntRange(min=0), default=2, show_default=True),
+            click.option("--ws-reconnect-base-delay-ms", type=click.IntRange(min=0), default=200, show_default=True),
+            click.option("--max-in-flight-sends", type=click.IntRange(min=1), default=64, show_default=True),
+            click.option("--token-file", metavar="FILE", help="For an endpoint that wants a token."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@acp.command()
+@_connect_options
+@click.pass_context
+def connect(ctx: click.Context, /, **options: Any) -> int:
+    """Speak to an agent: start it (--cmd) or find it (--endpoint), send prompts, show what it does.
+
+    The agent's requests for files and terminals go through our gate and run in our sandbox, whoever the agent is. Without
+    --prompt a terminal is a conversation; elsewhere standard input is the prompt.
+
+    \b
+    Examples:
+      signoff acp connect --cmd "signoff acp serve -m echo/echo" --prompt hello
+      signoff acp connect --endpoint ws://127.0.0.1:8900/acp --prompt "Run the tests" --json
+      signoff acp client connect --cmd codex-acp --permission-decision policy
+    """
+    from signoff.cli.acp_connect import ConnectOptions, talk
+
+    output: Output = ctx.obj
+    command = _command(ctx, options)
+    return talk(output, ConnectOptions(command=command, **options))
+
+
+client.add_command(connect)
+
+
+def _command(ctx: click.Context, options: dict[str, Any]) -> tuple[str, ...] | None:
+    """The words of --cmd; None for an endpoint. Everything that can be wrong is said before anything is opened."""
+    cmd, more, endpoint = options.pop("cmd"), options.pop("more"), options["endpoint"]
+    if (cmd is None) == (endpoint is None):
+        raise UsageError("give --cmd or --endpoint, one of them", hint='For example: --cmd "gemini --acp"')
+    if options["cwd"] is not None and not Path(options["cwd"]).is_dir():
+        raise UsageError(f"--cwd: {options['cwd']} is no directory")
+    if endpoint is not None:
+        if more:
+            raise UsageError("--args belongs to --cmd")
+        if urlsplit(endpoint).scheme not in ("ws", "wss") or not urlsplit(endpoint).hostname:
+            raise UsageError(f"--endpoint: {endpoint!r} is no ws:// or wss:// address")
+        return None
+    _refuse_given(ctx, "--endpoint", tuple(_WS_ONLY))
+    try:
+        words = (*shlex.split(cmd), *more)
+    except ValueError as error:
+        raise UsageError(f"--cmd: {error}") from error
+    if not words:
+        raise UsageError("--cmd names no program")
+    return words
+
+
+def _refuse_given(ctx: click.Context, owner: str, names: tuple[str, ...]) -> None:
+    given = [name for name in names if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    if given:
+        raise UsageError(f"--{given[0].replace('_', '-')} belongs to {owner}")
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or not 1 <= int(port) <= 65_535:
+        raise UsageError(f"--listen: {text!r} is not HOST:PORT", hint="The port is a number from 1 to 65535.")
+    return host.strip("[]"), int(port)

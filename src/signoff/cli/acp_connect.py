@@ -1,0 +1,219 @@
+"""The client of `signoff acp connect`: what is sent, what is shown, how questions are answered."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from signoff.acp.answering import answering
+from signoff.acp.client import Client, Connect, Handlers, Session
+from signoff.acp.failures import RequestFailed
+from signoff.acp.peer import Limits
+from signoff.acp.transports import loop
+from signoff.cli.output import Output, Style
+from signoff.cli.wiring_acp_client import desk_of, wanted_by
+from signoff.domain.errors import Exit, UsageError
+from signoff.domain.visible import visible
+from signoff.wire import acp_schema as schema
+from signoff.wire import jsonrpc
+
+_SIGNS = {"pending": "…", "in_progress": "·", "completed": "✓", "failed": "✗"}
+
+
+class ConnectOptions(msgspec.Struct, frozen=True):
+    command: tuple[str, ...] | None
+    endpoint: str | None
+    cwd: str | None
+    prompts: tuple[str, ...]
+    session_id: str | None
+    permission_decision: str | None
+    permission_message: str | None
+    as_json: bool
+    request_timeout_ms: int
+    ws_heartbeat_ms: int
+    ws_reconnect_attempts: int
+    ws_reconnect_base_delay_ms: int
+    max_in_flight_sends: int
+    token_file: str | None
+
+    @property
+    def workspace(self) -> Path:
+        return Path(self.cwd or os.getcwd()).resolve()
+
+
+def talk(output: Output, options: ConnectOptions) -> int:
+    interactive = not options.prompts and sys.stdin is not None and sys.stdin.isatty() and not options.as_json
+    prompts = options.prompts or (() if interactive else (_piped(),))
+    return loop.run(_talk(output, options, prompts, interactive))
+
+
+def _piped() -> str:
+    text = "" if sys.stdin is None else sys.stdin.read().strip()
+    if not text:
+        raise UsageError("there is no prompt", hint="Give --prompt TEXT, or write it to standard input.")
+    return text
+
+
+async def _talk(output: Output, options: ConnectOptions, prompts: tuple[str, ...], interactive: bool) -> int:
+    screen = Screen(output, options.as_json)
+    with desk_of(output, options.workspace) as run:
+        wanted = wanted_by(output, run, options.permission_decision, options.workspace)
+
+        async def decide(request: schema.RequestPermissionRequest) -> tuple[schema.PermissionOptionKind, ...]:
+            kinds = await wanted(request)
+            screen.decided(request, kinds, options.permission_message)
+            return kinds
+
+        handlers = run.desk.serving(Handlers(update=screen.update, permission=answering(decide)))
+        limit_s = options.request_timeout_ms / 1_000 or None
+        limits = Limits(in_flight_sends=options.max_in_flight_sends)
+        async with Client.over(_connection(options), handlers, limit_s=limit_s, limits=limits) as client:
+            session = await _session(client, options)
+            screen.stop = Exit.OK
+            async for prompt in _asked(prompts, interactive):
+                await _prompt(screen, session, prompt)
+        run.status = screen.stop
+    return screen.stop
+
+
+def _connection(options: ConnectOptions) -> Connect:
+    from signoff.acp.connecting import address, program
+
+    if options.command is not None:
+        return program(options.command, cwd=str(options.workspace), environ=os.environ)
+    from signoff.acp.transports.socket_client import Reconnecting, SocketClient, dial
+    from signoff.cli.wiring_memory import read_token
+
+    token = read_token(options.token_file) if options.token_file else None
+    factory = dial(str(options.endpoint), token=token, heartbeat=options.ws_heartbeat_ms / 1_000)
+    policy = Reconnecting(options.ws_reconnect_attempts, options.ws_reconnect_base_delay_ms / 1_000)
+    return address(lambda: SocketClient(factory, policy))
+
+
+async def _session(client: Client, options: ConnectOptions) -> Session:
+    """The session to talk in. An agent that wants to know who we are first is told once."""
+    try:
+        return await _opened(client, options)
+    except RequestFailed as error:
+        methods = [each for each in client.agent.authMethods if not each.type] if client.agent else []
+        if error.rpc_code != jsonrpc.AUTH_REQUIRED or not methods:
+            raise
+        await client.authenticate(methods[0].id)
+        return await _opened(client, options)
+
+
+async def _opened(client: Client, options: ConnectOptions) -> Session:
+    cwd = str(options.workspace)
+    if options.session_id is None:
+        return await client.new_session(cwd)
+    can = client.agent.agentCapabilities if client.agent else schema.AgentCapabilities()
+    if isinstance(can.sessionCapabilities.resume, msgspec.Struct):
+        return await client.resume_session(options.session_id, cwd)
+    return await client.load_session(options.session_id, cwd)
+
+
+async def _asked(prompts: tuple[str, ...], interactive: bool) -> AsyncIterator[str]:
+    for prompt in prompts:
+        yield prompt
+    if not interactive:
+        return
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.patch_stdout import patch_stdout
+
+    line: PromptSession[str] = PromptSession("> ")
+    while True:
+        try:
+            with patch_stdout():
+                text = (await line.prompt_async()).strip()
+        except (EOFError, KeyboardInterrupt):
+            return
+        if text in ("/quit", "/exit"):
+            return
+        if text:
+            yield text
+
+
+async def _prompt(screen: "Screen", session: Session, text: str) -> None:
+    """Ctrl-C stops the prompt; a second one leaves."""
+    working = asyncio.ensure_future(session.prompt(text))
+    try:
+        answer = await asyncio.shield(working)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if working.cancelled() or task is None:
+            raise
+        task.uncancel()
+        await session.cancel()
+        answer = await working
+        screen.stop = Exit.INTERRUPTED
+    screen.ended(session.id, answer)
+
+
+class Screen:
+    """For people: words on stdout, what happens on stderr. For programs: a line of JSON for each."""
+
+    def __init__(self, output: Output, as_json: bool) -> None:
+        self._output = output
+        self._as_json = as_json
+        self._titles: dict[str, str] = {}
+        self._open = False  # a line of words has begun
+        self.stop: int = Exit.INTERRUPTED
+
+    def update(self, notification: schema.SessionNotification) -> None:
+        update = notification.update
+        text = _words(update)
+        if self._as_json:
+            self._line({"type": "session_update", "sessionId": notification.sessionId, "update": update, "text": text})
+            return
+        match update:
+            case schema.AgentMessageChunk():
+                click.echo("\n".join(visible(line) for line in text.split("\n")), nl=False)
+                sys.stdout.flush()
+                self._open = True
+            case schema.ToolCall(toolCallId=name, title=title, status=status):
+                self._titles[name] = title
+                self._say(f"{_SIGNS.get(str(status), '·')} {visible(title)}")
+            case schema.ToolCallProgress(toolCallId=name, status="completed" | "failed" as status):
+                self._say(f"{_SIGNS[status]} {visible(self._titles.pop(name, name))}")
+            case _:
+                pass
+
+    def decided(
+        self,
+        request: schema.RequestPermissionRequest,
+        kinds: tuple[schema.PermissionOptionKind, ...],
+        message: str | None,
+    ) -> None:
+        title = request.toolCall.title or request.toolCall.toolCallId
+        answer = kinds[0] if kinds else "cancelled"
+        self._say(f"permission {answer}: {visible(str(title))}" + (f" ({visible(message)})" if message else ""))
+
+    def ended(self, session_id: str, answer: schema.PromptResponse) -> None:
+        if self._as_json:
+            self._line({"type": "prompt_result", "sessionId": session_id, "stopReason": answer.stopReason})
+            return
+        if self._open:
+            click.echo()
+            self._open = False
+        if answer.stopReason != "end_turn":
+            self._say(f"the turn ended: {answer.stopReason}")
+
+    def _say(self, words: str) -> None:
+        if self._open:
+            click.echo()
+            self._open = False
+        self._output.say(self._output.paint(words, Style.FAINT, err=True))
+
+    def _line(self, value: dict[str, Any]) -> None:
+        click.echo(msgspec.json.encode(value, order="sorted").decode())
+
+
+def _words(update: schema.SessionUpdate) -> str:
+    if isinstance(update, schema.AgentMessageChunk | schema.AgentThoughtChunk | schema.UserMessageChunk):
+        return update.content.text if isinstance(update.content, schema.TextContent) else ""
+    return ""

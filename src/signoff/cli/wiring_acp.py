@@ -1,0 +1,289 @@
+"""Put the agent's side of ACP together: sessions, engines, permission, transport."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from signoff.acp.directory import Directory
+from signoff.acp.engine import Engine, Setup, Surroundings
+from signoff.acp.failures import RequestFailed
+from signoff.acp.live import Manner
+from signoff.acp.pace import Paced
+from signoff.acp.peer import Call, Limits
+from signoff.acp.permission import Mode as PermissionMode
+from signoff.acp.permission import Scope
+from signoff.acp.prompting import Prompting, Terms
+from signoff.acp.server import AgentSide, Profile, offered
+from signoff.acp.telemetry import Sink, Telemetry, TelemetryEvent
+from signoff.acp.transports import loop
+from signoff.agent.event import TurnEnd
+from signoff.agent.modes import Option, mode_of, options, settings_of
+from signoff.agent.session_log import SessionLog
+from signoff.agent.sessions import Sessions
+from signoff.cli import wiring
+from signoff.cli.output import Output
+from signoff.config import locations
+from signoff.config.layers import Configuration
+from signoff.domain.errors import ConfigUnreadable, Exit, SignoffError
+from signoff.domain.settings import Audit
+from signoff.ledger.redact import Redactor
+from signoff.providers.provider import Image, Text
+from signoff.wire import acp_schema as schema
+from signoff.wire import jsonrpc
+
+COMMANDS: Mapping[str, str] = {
+    "compact": "Condense the conversation to make room",
+    "status": "Say which model, mode and limits this session has",
+    "undo": "Put back what the last call changed",
+}
+KEY = schema.AuthMethod(
+    id="model-key",
+    name="Key of the model's provider",
+    description="Set it in the environment or with `signoff config`, then try again.",
+)
+
+
+class ServeOptions(msgspec.Struct, frozen=True):
+    transport: str
+    host: str
+    port: int
+    models: tuple[str, ...]
+    permission_mode: str
+    permission_scope: str
+    permission_timeout_ms: int
+    prompt_timeout_ms: int | None
+    session_ttl_ms: int | None
+    max_in_flight_sends: int
+    session_page_size: int
+    session_titles: bool
+    client_terminals: bool
+    strict_version: bool
+    telemetry: str | None
+    token_file: str | None
+    allow_origin: tuple[str, ...]
+    tls_cert: str | None
+    tls_key: str | None
+
+
+class Engines:
+    """Opens the agent of `signoff run` for a session of a client."""
+
+    commands = COMMANDS
+
+    def __init__(self, output: Output, serving: ServeOptions) -> None:
+        self._output = output
+        self._serving = serving
+
+    def choices(self, cwd: str) -> tuple[tuple[Option, ...], Mapping[str, str]]:
+        from signoff.cli.wiring_model import model_name
+
+        loaded = self._configured(cwd, {})
+        models = self._serving.models or (str(model_name(None, loaded)),)
+        values = {"mode": "ask", "model": models[0], "approval": loaded.settings.approval.value}
+        return options(models), values
+
+    async def open(self, setup: Setup, log: SessionLog, around: Surroundings) -> Engine:
+        return await _Opened.of(self._output, self._loaded(setup), setup, log, around)
+
+    def check(self, cwd: str) -> None:
+        """Could a model be asked here? Raises SignoffError where not."""
+        from signoff.cli.wiring_model import provider_for
+
+        loaded = self._configured(cwd, {})
+        provider_for(self._serving.models[0] if self._serving.models else None, loaded, os.environ)
+
+    def _loaded(self, setup: Setup) -> Configuration:
+        chosen = settings_of(mode_of(setup.values["mode"]), setup.values)
+        chosen["policy.decision_timeout_ms"] = str(self._serving.permission_timeout_ms)
+        loaded = self._configured(setup.cwd, chosen)
+        if not setup.directories:
+            return loaded
+        roots = [*loaded.settings.sandbox.writable_roots, *setup.directories]
+        return self._configured(setup.cwd, {**chosen, "sandbox.writable_roots": msgspec.json.encode(roots).decode()})
+
+    def _configured(self, cwd: str, flags: Mapping[str, str]) -> Configuration:
+        return wiring.configuration(self._output, flags, workspace=Path(cwd))
+
+
+class _Opened:
+    def __init__(self, closing: contextlib.AsyncExitStack, wired: Any, setup: Setup) -> None:
+        self._closing = closing
+        self._wired = wired
+        self._setup = setup
+
+    @classmethod
+    async def of(
+        cls, output: Output, loaded: Configuration, setup: Setup, log: SessionLog, around: Surroundings
+    ) -> "_Opened":
+        from signoff.cli.wiring_agent import Wants, opened_agent
+
+        asks = loaded.settings.policy.audit is Audit.PROMPT
+        async with contextlib.AsyncExitStack() as stack:
+            wired = stack.enter_context(
+                opened_agent(
+                    output,
+                    loaded,
+                    log,
+                    Wants(model=setup.values["model"], mode=mode_of(setup.values["mode"])),
+                    command=("signoff", "acp", "serve"),
+                    show=around.show,
+                    reviewer=around.reviewer if asks else None,
+                    asker=around.ask,
+                    ask=around.go_on,
+                    workspace=Path(setup.cwd),
+                    files=around.files,
+                    elsewhere=around.terminals,
+                    pace=lambda provider: Paced(provider, around.breathe),
+                )
+            )
+            stack.push_async_callback(wired.provider.aclose)
+            if setup.servers:
+                await stack.enter_async_context(wired.run.tool_servers(setup.servers))
+            wired.run.status = Exit.OK
+            return cls(stack.pop_all(), wired, setup)
+        raise AssertionError("unreachable")
+
+    async def turn(self, parts: tuple[Text | Image, ...]) -> TurnEnd:
+        end: TurnEnd = await self._wired.turn(parts)
+        return end
+
+    async def command(self, name: str, rest: str) -> str | None:
+        match name:
+            case "compact":
+                await self._wired.agent.model.compact(self._wired.conversation)
+                return "The conversation was condensed."
+            case "status":
+                return self._status()
+            case "undo":
+                run = self._wired.run
+                result = await run.gate.call(run.call("undo", {}), source="person")
+                return result.error.message if result.error else result.display or "nothing to put back"
+            case _:
+                return None
+
+    async def aclose(self) -> None:
+        await self._closing.aclose()
+
+    def _status(self) -> str:
+        spent = self._wired.agent.budget.spent
+        values = ", ".join(f"{option} {value}" for option, value in self._setup.values.items())
+        return f"{values}; {spent.requests} answers, {spent.tokens} tokens; run {self._wired.run.run_id}"
+
+
+def serve_over(output: Output, serving: ServeOptions) -> int:
+    with _sink(serving.telemetry) as sink:
+        loop.run(_serve(output, serving, sink))
+    return Exit.OK
+
+
+def agent_side(output: Output, serving: ServeOptions, sink: Sink | None) -> AgentSide:
+    settings = wiring.configuration(output).settings
+    masks = Redactor(settings.ledger.redact, reversible=False)
+    scope, telemetry = Scope(serving.permission_scope), Telemetry(sink, warn=output.warn)
+    engines = Engines(output, serving)
+    manner = Manner(
+        permission=PermissionMode(serving.permission_mode),
+        asks_about_calls=scope.tools,
+        client_terminals=serving.client_terminals,
+        permission_timeout_s=serving.permission_timeout_ms / 1_000,
+        warn=output.warn,
+    )
+    kept = Sessions(str(locations.sessions(os.environ)))
+    directory = Directory(kept, engines, masks, manner, idle_s=_seconds(serving.session_ttl_ms))
+    prompting = Prompting(Terms(asks=scope.prompts, timeout_s=_seconds(serving.prompt_timeout_ms)), telemetry)
+    profile = Profile(
+        offered(),
+        strict_version=serving.strict_version,
+        page_size=serving.session_page_size,
+        tells_title=serving.session_titles,
+        auth_methods=(KEY,),
+        authenticate=lambda method: _authenticate(engines),
+    )
+
+    def report(call: Call, error: BaseException) -> None:
+        output.warn(f"internal error in {call.method}: {type(error).__name__}: {error}")
+
+    limits = Limits(in_flight_sends=serving.max_in_flight_sends)
+    return AgentSide(directory, prompting, profile, masks, telemetry, limits=limits, report=report)
+
+
+async def _authenticate(engines: Engines) -> None:
+    try:
+        engines.check(os.getcwd())
+    except SignoffError as error:
+        raise RequestFailed(jsonrpc.AUTH_REQUIRED, f"{error.message}. {error.hint or ''}".strip()) from error
+
+
+async def _serve(output: Output, serving: ServeOptions, sink: Sink | None) -> None:
+    agent = agent_side(output, serving, sink)
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    try:
+        if serving.transport == "stdio":
+            await _over_stdio(agent, stop)
+        else:
+            await _over_websocket(output, serving, agent, stop)
+    finally:
+        await agent.aclose()
+
+
+async def _over_stdio(agent: AgentSide, stop: asyncio.Event) -> None:
+    from signoff.acp.transports import stdio
+
+    serving = asyncio.create_task(stdio.serve(agent.connect, stdio.take_streams()))
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not serving.done():
+        serving.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await serving
+
+
+async def _over_websocket(output: Output, serving: ServeOptions, agent: AgentSide, stop: asyncio.Event) -> None:
+    from signoff.acp.transports.admission import Admission
+    from signoff.acp.transports.websocket import Listen, listen
+    from signoff.cli.wiring_memory import read_token
+
+    token = read_token(serving.token_file) if serving.token_file else None
+    options = Listen(
+        host=serving.host,
+        port=serving.port,
+        admission=Admission(token=token, origins=serving.allow_origin),
+        certificate=serving.tls_cert,
+        key=serving.tls_key,
+    )
+    async with listen(agent.connect, options) as (_, port):
+        scheme = "wss" if serving.tls_cert else "ws"
+        output.say(f"signoff: serving {scheme}://{serving.host}:{port}/acp")
+        await stop.wait()
+
+
+@contextlib.contextmanager
+def _sink(path: str | None) -> Iterator[Sink | None]:
+    if path is None:
+        yield None
+        return
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise ConfigUnreadable(f"cannot write to {path}: {error.strerror}") from error
+
+    def sink(event: TelemetryEvent) -> None:
+        os.write(file, msgspec.json.encode(event) + b"\n")
+
+    try:
+        yield sink
+    finally:
+        os.close(file)
+
+
+def _seconds(milliseconds: int | None) -> float | None:
+    return None if milliseconds is None else milliseconds / 1_000
