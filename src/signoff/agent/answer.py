@@ -79,7 +79,7 @@ class Listening:
             (Text(text),) if text and written is None else (),
             reasoning="".join(self._reasoning),
             tool_requests=requests,
-            carry=self._stopped.carry,
+            carry=self._stopped.carry if written is None else "",  # it belongs to the text, which is now a call
         )
         return Answer(message, self._stopped.reason, self._usage)
 

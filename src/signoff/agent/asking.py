@@ -64,7 +64,9 @@ class Asking:
         try:
             answer = await self._asked(conversation)
         except ContextOverflow:
+            room = int(compaction.HALVED * compaction.tokens(conversation.messages))
             await self._make_room(conversation, 0.0)
+            conversation.condense(compaction.fitted(conversation.messages, room))
             answer = await self._asked(conversation)
         conversation.add(answer.message)
         if answer.message.text:

@@ -14,6 +14,7 @@ KEPT = 0.3  # of the context, for the last exchanges
 ENOUGH = 0.75  # of what was full: cutting results has to free at least a quarter, else a summary is made
 IMAGE_TOKENS = 1_500
 SHORT_RESULT = 200
+HALVED = 0.5  # of what overflowed is left after it
 LONGEST_SUMMARY = 8_000
 SUMMARISE = (
     "Write down for yourself what has to be known to go on with this work: what was asked, what was found out (with file"
@@ -66,6 +67,22 @@ def summarised(
     kept = tuple(messages[kept_from:])
     head = () if task is None or task in kept else (task,)
     return (*head, middle, *kept)
+
+
+def fitted(messages: Sequence[Message], room: int) -> tuple[Message, ...]:
+    """The same with ever shorter results, until they fit into `room` tokens or cannot be shorter: what is too long may be
+    the very last result."""
+    longest = max((len(message.text) for message in messages if message.role == "tool"), default=0)
+    shorter = tuple(messages)
+    while tokens(shorter) > room and longest > SHORT_RESULT:
+        longest = max(longest // 2, SHORT_RESULT)
+        shorter = tuple(
+            msgspec.structs.replace(message, content=(Text(cut(message.text, longest)),))
+            if message.role == "tool" and len(message.text) > longest
+            else message
+            for message in messages
+        )
+    return shorter
 
 
 def digest(messages: Sequence[Message]) -> str:

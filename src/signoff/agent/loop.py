@@ -169,7 +169,7 @@ class Agent:
         """The call and what it is about, or what is wrong with it."""
         try:
             call = self._call(request.name, arguments_of(request.arguments))
-        except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
             says = f"{request.name}: the arguments are no JSON object: {error}"
             return _Prepared(request, self._call(request.name, {}), Look(title=request.name), says)
         return _Prepared(request, call, self._tools.look(call))

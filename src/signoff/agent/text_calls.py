@@ -36,7 +36,7 @@ def read_call(text: str, tools: Collection[str]) -> ToolRequest | None:
         return None
     try:
         call = msgspec.json.decode(body.encode(), type=_Call)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
     if call.tool not in tools:
         return None
