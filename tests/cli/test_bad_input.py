@@ -22,6 +22,7 @@ from tests.clauses import requirement
 from tests.cli.program import PROGRAM, Ended, signoff
 
 NEEDS_NO_SETTINGS = {
+    "sessions list",
     "audit list",
     "demo",
     "policy init",

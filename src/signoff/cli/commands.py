@@ -13,6 +13,7 @@ class Entry:
 COMMANDS: dict[str, Entry] = {
     "acp": Entry("signoff.cli.acp:acp", "Serve our agent to editors, or speak to another agent (ACP)."),
     "audit": Entry("signoff.cli.audit:audit", "Read the ledger of a run, and check that nobody changed it."),
+    "chat": Entry("signoff.cli.chat:chat", "Talk with our own agent, at the terminal or in a pipe."),
     "config": Entry("signoff.cli.config:config", "Look at settings, change them, trust a project's."),
     "demo": Entry("signoff.cli.demo:demo", "Watch a scripted agent work and misbehave, in a throw-away directory."),
     "doctor": Entry("signoff.cli.doctor:doctor", "Check whether this machine can do what signoff promises."),
@@ -33,6 +34,7 @@ COMMANDS: dict[str, Entry] = {
     "sandbox": Entry("signoff.cli.sandbox:sandbox", "Run one command in the sandbox, without policy."),
     "replay": Entry("signoff.cli.replay:replay_", "Judge a recorded run again, under other rules."),
     "wrap": Entry("signoff.cli.wrap:wrap", "Supervise another agent: pass its output through, judge each tool call."),
+    "sessions": Entry("signoff.cli.sessions:sessions", "See what the agent worked on, and go on with it."),
     "tools": Entry("signoff.cli.tools:tools", "See the tools an agent has, and call one through the gate."),
     "undo": Entry("signoff.cli.undo:undo", "Put back what a call or a run changed."),
     "version": Entry("signoff.cli.version:version", "Show what is installed: version, commit, Python, platform."),

@@ -58,7 +58,8 @@ def run(output: Output, /, task: str | None, input_: str | None, **options: Any)
 
 def worked(output: Output, chosen: Chosen, session: Begun, asked: str) -> int:
     """One prompt in a session, told in the format that was chosen."""
-    teller = _TELLERS[chosen.format](output, session, chosen)
+    live = chosen.live and chosen.format == "text" and sys.stderr.isatty()
+    teller = _Live(output, session, chosen) if live else _TELLERS[chosen.format](output, session, chosen)
     wants = Wants(
         model=session.model,
         mode=session.mode,
@@ -130,6 +131,28 @@ class _Text:
         self._talk.answer(end.text)
         for line in words(end):
             self._output.say(f"signoff: {visible(line)}")
+
+
+class _Live(_Text):
+    """For a person who wants to watch: a window that moves on stderr, and the answer on stdout."""
+
+    def __init__(self, output: Output, session: Begun, chosen: Chosen) -> None:
+        from rich.console import Console
+
+        from signoff.cli.view import View
+
+        super().__init__(output, session, chosen)
+        console = Console(stderr=True, no_color=not output.colourful(err=True), highlight=False)
+        self._talk = Talk(output, streams=False)
+        self._view = View(console, output.paint, window=True, answers=False)
+        self.show = self._view
+
+    def begin(self, run_id: str) -> None:
+        self._view.__enter__()
+
+    def end(self, end: TurnEnd, status: int, run_id: str, duration_ms: int) -> None:
+        self._view.__exit__()
+        super().end(end, status, run_id, duration_ms)
 
 
 class _Json:

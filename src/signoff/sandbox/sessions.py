@@ -80,6 +80,7 @@ class Sessions:
         except asyncio.CancelledError:
             stop.set()
             await asyncio.wait({running})  # bounded: the sandbox kills what does not end by itself
+            running.exception()  # how it ended is of no interest any more
             raise
 
     async def begin(self, request: Request, allowance: Allowance) -> Job:

@@ -1,0 +1,217 @@
+"""signoff chat in a real terminal: what stands on the screen, and what keys do."""
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pyte
+import pytest
+
+from tests.clauses import requirement
+from tests.cli.program import PROGRAM, signoff
+from tests.cli.test_run import DONE, call, command, run, script, workspace
+
+__all__ = ["workspace"]
+WAIT = 30
+
+
+class Screen:
+    """A terminal of 100 by 40 with the program in it."""
+
+    def __init__(self, workspace: Path, *words: str) -> None:
+        environ = {**os.environ, "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1"}
+        environ = {name: value for name, value in environ.items() if name not in ("COLUMNS", "LINES")}
+        self.child = pexpect.spawn(
+            PROGRAM, list(words), cwd=str(workspace), env=environ, dimensions=(40, 100), timeout=WAIT, encoding=None
+        )
+        self._screen = pyte.HistoryScreen(100, 40, history=10_000)
+        self._stream = pyte.ByteStream(self._screen)
+
+    def text(self) -> str:
+        above = ["".join(line[column].data for column in range(100)).rstrip() for line in self._screen.history.top]
+        return "\n".join([*above, *(line.rstrip() for line in self._screen.display)])
+
+    def until(self, wanted: str, times: int = 1, wait: int = WAIT) -> str:
+        """Read until it stands on the screen so many times."""
+        while self.text().count(wanted) < times:
+            try:
+                self._stream.feed(self.child.read_nonblocking(65_536, timeout=wait))
+            except (pexpect.TIMEOUT, pexpect.EOF) as error:
+                raise AssertionError(f"{wanted!r} never came ({type(error).__name__}):\n{self.text()}") from None
+        return self.text()
+
+    def presses(self, key: str, wanted: str, times: int = 1) -> None:
+        """Again and again, because the first moment of a question takes no answer."""
+        for _ in range(WAIT):
+            self.types(key)
+            with contextlib.suppress(AssertionError):
+                self.until(wanted, times, wait=1)
+                return
+        raise AssertionError(self.text())
+
+    def types(self, text: str) -> None:
+        self.child.send(text.encode())
+
+    def ends(self) -> int:
+        self.child.expect(pexpect.EOF)
+        self._stream.feed(self.child.before or b"")
+        self.child.close()
+        return int(self.child.exitstatus if self.child.exitstatus is not None else 128 + self.child.signalstatus)
+
+
+@requirement("ACP-001", "ACP-008")
+def test_a_conversation(workspace: Path) -> None:
+    model = script(
+        workspace,
+        {
+            "text": "# Looking\n\nI **look** first.",
+            "tools": [call("read_file", path="cart.py"), command("echo a; sleep 1")],
+        },
+        {"text": "- one\n- two"},
+        {"text": "You said more."},
+    )
+    screen = Screen(workspace, "chat", "-m", model)
+    screen.until("›")
+    screen.types("hello\r")
+    text = screen.until("• two")
+    assert "✓ read_file cart.py" in text and "✓ echo a; sleep 1" in text
+    assert "**" not in text
+    screen.until("›", 2)
+    screen.types("one line\\\rand another\r")
+    screen.until("You said more.")
+    screen.until("›", 3)
+    screen.types("/quit\r")
+    assert screen.ends() == 0
+
+
+def test_a_running_call_has_a_line_with_a_clock(workspace: Path) -> None:
+    screen = Screen(workspace, "chat", "-m", script(workspace, {"tools": [command("echo busy; sleep 2")]}, DONE), "go")
+    text = screen.until("● echo busy; sleep 2 1.")
+    assert "busy" in text
+    screen.until("All done.")
+    screen.until("›")
+    screen.types("\x04")
+    assert screen.ends() == 0
+    assert "● echo busy" not in screen.text()
+
+
+def test_ctrl_c_stops_the_turn_and_a_second_one_leaves(workspace: Path) -> None:
+    model = script(workspace, {"text": "I sleep.", "tools": [command("sleep 100")]}, {"text": "second answer"})
+    screen = Screen(workspace, "chat", "-m", model, "go")
+    screen.until("● sleep 100")
+    screen.types("\x03")
+    screen.until("stopped; what had begun is recorded")
+    screen.until("›")
+    screen.types("again\r")
+    screen.until("second answer")
+    screen.until("›", 2)
+    screen.types("\x03")
+    screen.until("Ctrl-C again leaves")
+    screen.types("\x03")
+    assert screen.ends() == 0
+    assert "Traceback" not in screen.text() and "never retrieved" not in screen.text()
+
+
+def test_a_question_shows_the_diff_and_has_the_screen_to_itself(workspace: Path) -> None:
+    patch = "*** Begin Patch\n*** Update File: cart.py\n@@\n-total = 1\n+total = 2\n*** End Patch\n"
+    model = script(workspace, {"tools": [call("apply_patch", patch_text=patch)]}, DONE)
+    screen = Screen(workspace, "chat", "-m", model, "--approval", "untrusted", "go")
+    text = screen.until("yes, once")
+    assert "-total = 1" in text and "+total = 2" in text
+    screen.presses("y", "→ yes, once")
+    screen.until("All done.")
+    assert (workspace / "cart.py").read_text() == "total = 2\n"
+    screen.until("›")
+    screen.types("/undo\r")
+    screen.until("undo wants to act")
+    screen.presses("y", "→ yes, once", 2)
+    screen.until("›", 2)
+    assert (workspace / "cart.py").read_text() == "total = 1\n"
+    screen.types("/quit\r")
+    assert screen.ends() == 0
+
+
+SLASHES = {
+    "/help": "/permissions",
+    "/model": "model scripted/",
+    "/permissions": "→ ask",
+    "/permissions auto": "→ auto",
+    "/permissions nonsense": "there is no mode 'nonsense'",
+    "/plan": "mode plan",
+    "/diff": "fatal: not a git repository",
+    "/undo": "nothing",
+    "/cost": "0 answers",
+    "/memory": "nothing fits",
+    "/sessions": "go on with one",
+    "/compact": "0 messages are left",
+    "/clear": "begins anew",
+    "/nonsense": "there is no /nonsense",
+}
+
+
+def test_every_slash_command_answers(workspace: Path) -> None:
+    script(workspace, DONE)
+    screen = Screen(workspace, "chat", "-m", "scripted/../script.jsonl")
+    screen.until("›")
+    for count, (line, answer) in enumerate(SLASHES.items(), start=2):
+        screen.types(f"{line}\r")
+        if line not in ("/undo", "/diff"):
+            screen.until(answer)
+        screen.until("›", count)
+    screen.types("/quit\r")
+    assert screen.ends() == 0
+    assert "Traceback" not in screen.text()
+
+
+def test_a_used_up_budget_is_asked_about(workspace: Path) -> None:
+    model = script(workspace, {"tools": [command("echo a")]}, {"text": "went on"})
+    screen = Screen(workspace, "run", "-m", model, "--max-turns", "1", "go")
+    screen.until("Go on for 1 more? [y/N]")
+    screen.types("y\r")
+    screen.until("went on")
+    assert screen.ends() == 0
+
+
+def test_a_question_of_the_agent_is_answered_in_the_chat(workspace: Path) -> None:
+    ask = call("ask_user", question="Which one?", options=["red", "green"])
+    model = script(workspace, {"tools": [ask]}, {"text": "So be it.", "expect": "green"})
+    screen = Screen(workspace, "chat", "-m", model, "go")
+    screen.until("2. green")
+    screen.types("2\r")
+    screen.until("So be it.")
+    screen.until("›", 1)
+    screen.types("/quit\r")
+    screen.ends()
+
+
+@requirement("ACP-008")
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_in_a_pipe_it_answers_once(workspace: Path, words: tuple[str, ...]) -> None:
+    ended = signoff("chat", "-m", "echo/echo", *words, "hello", cwd=workspace, stdin="there")
+    assert ended.status == 0
+    text = json.loads(ended.out)["text"] if words else ended.out.strip()
+    assert text == "hello\n\nthere"
+    assert signoff("chat", "-m", "echo/echo", cwd=workspace).status == 2
+
+
+@requirement("CLU-047")
+def test_with_live_what_is_displayed_stays_in_a_window_else_it_is_a_line(workspace: Path) -> None:
+    turns: tuple[dict[str, Any], ...] = (
+        {
+            "tools": [
+                call("display", content="reading the tests", level="progress", thought="they tell most"),
+                command("echo x; sleep 2"),
+            ]
+        },
+        DONE,
+    )
+    screen = Screen(workspace, "run", "--live", "-m", script(workspace, *turns), "go")
+    text = screen.until("● echo x; sleep 2 1.")
+    assert "the agent shows" in text and "reading the tests" in text and "they tell most" in text
+    screen.until("All done.")
+    assert screen.ends() == 0
+    ended = run(workspace, "go", turns=turns)
+    assert "… reading the tests" in ended.err and "the agent shows" not in ended.err
