@@ -184,19 +184,8 @@ class Conversing:
 def _prompting() -> "PromptSession[str]":
     keys = KeyBindings()
 
-    @keys.add("enter")
-    def _(event: KeyPressEvent) -> None:
-        buffer = event.current_buffer
-        if buffer.text.endswith("\\"):
-            buffer.delete_before_cursor()
-            buffer.insert_text("\n")
-        else:
-            buffer.validate_and_handle()
-
-    @keys.add("escape", "enter")
-    def _(event: KeyPressEvent) -> None:
-        event.current_buffer.insert_text("\n")
-
+    keys.add("enter")(_send)
+    keys.add("escape", "enter")(_break)
     return PromptSession(
         history=_history(),
         key_bindings=keys,
@@ -204,6 +193,20 @@ def _prompting() -> "PromptSession[str]":
         completer=WordCompleter([f"/{name}" for name in COMMANDS], sentence=True),
         complete_while_typing=False,
     )
+
+
+def _send(event: KeyPressEvent) -> None:
+    """The prompt is done, unless it ends with a backslash."""
+    buffer = event.current_buffer
+    if buffer.text.endswith("\\"):
+        buffer.delete_before_cursor()
+        buffer.insert_text("\n")
+    else:
+        buffer.validate_and_handle()
+
+
+def _break(event: KeyPressEvent) -> None:
+    event.current_buffer.insert_text("\n")
 
 
 def _history() -> FileHistory:

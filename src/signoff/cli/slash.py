@@ -38,10 +38,24 @@ COMMANDS: Mapping[str, str] = {
 class Slash:
     def __init__(self, chat: "Conversing") -> None:
         self._chat = chat
+        self._does: dict[str, Callable[[str], Awaitable[None]]] = {
+            "help": self._help,
+            "model": self._model,
+            "permissions": self._permissions,
+            "plan": self._plan,
+            "diff": self._diff,
+            "undo": self._undo,
+            "cost": self._cost,
+            "memory": self._memory,
+            "sessions": self._sessions,
+            "compact": self._compact,
+            "clear": self._clear,
+            "quit": self._quit,
+        }
 
     async def do(self, line: str) -> None:
         name, _, rest = line[1:].strip().partition(" ")
-        does: Callable[[str], Awaitable[None]] | None = getattr(self, f"_{name}", None) if name in COMMANDS else None
+        does = self._does.get(name)
         if does is None:
             self._say(f"there is no /{name}; /help lists what there is")
             return
