@@ -1,6 +1,7 @@
 """The memory in a file: what goes in comes out ranked, aged and explained, and what was acknowledged stays."""
 
 import pathlib
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from signoff.memory.admission import admitted
 from signoff.memory.embedded import Embedded
 from signoff.memory.interface import Candidate, Query, Reference, Reply, Validation
 from signoff.memory.trust import DAY, Status
-from signoff.memory.upkeep import share
+from signoff.memory.upkeep import edit, share, summary
 
 NOW = 20_000 * DAY
 TEXTS = [
@@ -171,13 +172,36 @@ def test_the_file_is_private(memory: Embedded) -> None:
     assert memory.database.path.stat().st_mode & 0o777 == 0o600
 
 
-def test_no_question_ranks_more_than_the_bound(memory: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "question", ["common", "common words", "common rare words", "rare", "common words everywhere note some", "nowhere"]
+)
+def test_no_question_ranks_more_than_the_bound(
+    memory: Embedded, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    """Counted: every statement that ranks is run again without its ranking, to see how many items it looked at."""
     monkeypatch.setattr("signoff.memory.retrieval.BOUND", 50)
     told = memory.add(
-        Candidate("p", f"note {n}", "common words everywhere" + (" rare" if n == 3 else "")) for n in range(400)
+        Candidate("p", f"note {n}", "common words everywhere" + (" rare" if n == 3 else " some" * (n % 9 == 0)))
+        for n in range(400)
     )
-    assert ids(memory, "common rare words")[0] == told[3]
-    assert set(ids(memory, "common", limit=20)) <= set(told[350:])
+    statements: list[str] = []
+    with memory.database.reading() as connection:
+        connection.set_trace_callback(statements.append)
+    found = ids(memory, question, limit=20)
+    with memory.database.reading() as connection:
+        connection.set_trace_callback(None)
+        ranking = [sql for sql in statements if "bm25" in sql]
+        counts = [
+            connection.execute("SELECT count(*) " + re.sub(r"^.*?(?=FROM)|ORDER BY .*$", "", sql)).fetchone()[0]
+            for sql in ranking
+        ]
+    assert len(ranking) == (question != "nowhere")
+    assert all(0 < count <= 50 for count in counts)
+    assert len(found) == {"rare": 1, "nowhere": 0}.get(question, len(found))
+    if "rare" in question:
+        assert found[0] == told[3]
+    elif found and "some" not in question:
+        assert set(found) <= set(told[350:])  # the newest
 
 
 @pytest.mark.skipif(embedding.load() is None, reason="the extra for embeddings is not installed")
@@ -232,3 +256,20 @@ def test_many_are_admitted_as_each_would_be(texts: list[str]) -> None:
         assert admitted(told) == alone
     except MemoryBadRequest:
         assert alone is None
+
+
+@pytest.mark.skipif(embedding.load() is None, reason="the extra for embeddings is not installed")
+def test_vectors_are_made_up_for_however_many_are_missing(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("signoff.memory.vectors._AT_ONCE", 100)
+    words = Embedded(tmp_path / "memory.db")
+    told = words.add(Candidate("p", f"note {n}", "The puppy barks." if n == 249 else f"Item {n}.") for n in range(250))
+    words.close()
+    meaning = Embedded(tmp_path / "memory.db", embedding=embedding.load())
+    for _ in range(3):  # a hundred with each search
+        found = ids(meaning, "dog")
+    assert found[0] == told[249]
+    edited = edit(meaning, told[0], {"answer": "A kitten sleeps."})
+    assert ids(meaning, "feline")[0] == edited.qa_id
+    assert summary(meaning).vectors == 250

@@ -26,7 +26,8 @@ from signoff.domain.errors import (
 from signoff.memory.api import OPERATIONS, document
 from signoff.memory.client import Client
 from signoff.memory.embedded import Embedded
-from signoff.memory.interface import Candidate, Memory, Query, Reference, Reply, Validation
+from signoff.memory.interface import Candidate, Match, Memory, Query, Reference, Reply, Validation
+from signoff.memory.item import identity
 from signoff.memory.service import LARGEST_REQUEST, application
 from tests.clauses import requirement
 
@@ -65,13 +66,26 @@ def call(url: str, path: str, body: object = None, *, method: str = "POST", **he
     return response.status, msgspec.json.decode(answer)
 
 
+def still(match: Match) -> Match:
+    """As it is whenever it is asked for: freshness runs."""
+    return msgspec.structs.replace(
+        match, freshness=round(match.freshness, 4), score=round(match.score, 4), why={**match.why, "freshness": 0.0}
+    )
+
+
 @requirement("MEM-128")
 def test_the_client_is_a_memory_like_any_other(url: str, store: Embedded) -> None:
     memory: Memory = Client(url + "/", token=TOKEN)
-    added = memory.candidate(Candidate("p", "How to build?", "Run make.", tags=("make",), thread="t", position=1))
-    assert added.status == 202
-    reply = memory.search(Query("p", "build"))
-    assert reply == store.search(Query("p", "build")) or reply.value[0].qa_id == added.value
+    told = Candidate(
+        "p", "How to build?", "Run make.", "In short: make.", ("make",), {"k": [1]}, thread="t", position=1
+    )
+    added = memory.candidate(told)
+    assert added == Reply(202, identity(told))
+    there, here = memory.search(Query("p", "build", 3, 0.1)), store.search(Query("p", "build", 3, 0.1))
+    assert there.status == here.status == 200
+    assert [still(match) for match in there.value] == [still(match) for match in here.value]
+    assert (there.value[0].qa_id, there.value[0].tags, there.value[0].summary) == (added.value, ("make",), told.summary)
+    assert memory.search(Query("stranger", "build")) == Reply(200, ())
     assert memory.hit("p", (Reference(added.value, used=True),)) == Reply(200, None)
     assert memory.validate(Validation("p", added.value, "pass", "strong")) == Reply(200, None)
     item = store.get(added.value)
@@ -124,6 +138,7 @@ def test_who_may_ask_and_how(url: str, store: Embedded) -> None:
     assert call(url, f"/v1/qa/{qa_id}", method="GET")[1]["answer"] == "Run make."
     assert call(url, f"/v1/qa/{qa_id}?project_id=p", method="GET")[0] == 200
     assert call(url, f"/v1/qa/{qa_id}?project_id=stranger", method="GET")[0] == 404
+    assert call(url, "/v1/qa/validate", {"project_id": "stranger", "qa_id": qa_id, "result": "fail"})[0] == 404
     assert call(url, "/v1/qa/validate", {"project_id": "p", "qa_id": qa_id})[0] == 400
     success = {"project_id": "p", "qa_id": qa_id, "success": False, "strong_signal": True}
     assert call(url, "/v1/qa/validate", success)[1]["record"]["stats"]["strong_fail"] == 1
