@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from signoff.domain.errors import NotEnforceable
 from signoff.sandbox.outcome import Cause, Request
 from signoff.sandbox.profile import Profile
 from signoff.sandbox.repository import links, obeyed
@@ -129,3 +130,34 @@ def test_hooks_and_configuration_elsewhere_are_protected_too(
     with Session(Profile(workspace=str(workspace)), os.environ) as session:
         assert session.run(Request(("sh", "-c", attack))).status != 0
         assert session.run(Request(("git", "status"))).status == 0
+
+
+@pytest.mark.parametrize("link", ["ln/x", "ln", "a/ln/b/c"])
+def test_nothing_is_made_or_moved_behind_a_link(workspace: pathlib.Path, tmp_path: pathlib.Path, link: str) -> None:
+    """An index that a command wrote names places; one of them leads out."""
+    outside = tmp_path / "outside"
+    (outside / "x" / ".git").mkdir(parents=True)
+    (outside / "b").mkdir()
+    before = sorted(map(str, tmp_path.glob("outside/**/*")))
+    add = f"git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),{link}"
+    place = f"mkdir -p a; ln -s {outside} {'a/ln' if link.startswith('a') else 'ln'}"
+    with Session(Profile(workspace=str(workspace), git_write=True), os.environ) as session:
+        outcome = session.run(Request(("sh", "-c", f"{add} && {place}")))
+        assert outcome.status == 0, outcome
+    with pytest.raises(NotEnforceable, match="ln is a symbolic link and cannot be protected"):
+        Session(Profile(workspace=str(workspace)), os.environ).__enter__()
+    assert sorted(map(str, tmp_path.glob("outside/**/*"))) == before
+
+
+def test_no_repository_is_made_from_its_parts_where_there_was_none(tmp_path: pathlib.Path, home: pathlib.Path) -> None:
+    workspace = tmp_path / "ws"
+    workspace.mkdir()
+    parts = f"git init -q --bare . && git config core.worktree . && git config core.bare false && git config core.fsmonitor 'touch {tmp_path}/ran; false'"
+    with Session(Profile(workspace=str(workspace)), os.environ) as session:
+        outcome = session.run(Request(("sh", "-c", parts)))
+        assert outcome.denial is not None
+        assert (outcome.denial.cause, outcome.denial.target) == (Cause.PROTECTED, str(workspace / "HEAD"))
+    words = [*GIT, "status"]
+    environ = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CEILING_DIRECTORIES": str(tmp_path)}
+    assert subprocess.run(words, cwd=workspace, env=environ, capture_output=True, timeout=60).returncode == 128
+    assert not (tmp_path / "ran").exists()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from signoff.config import locations
 from signoff.domain.errors import NotEnforceable
 from signoff.domain.settings import Network
-from signoff.sandbox import identity, placeholders, plan, protected
+from signoff.sandbox import identity, placeholders, plan, protected, repository
 from signoff.sandbox.cgroups import Group, facts
 from signoff.sandbox.denial import Reach
 from signoff.sandbox.environment import Setting, command_environment
@@ -52,6 +52,7 @@ class Ground:
         self._pins: protected.Pins | None = None
         self._absent: list[str] = []
         self._submodules: set[str] = set()
+        self._bare: list[str] = []  # roots in which no repository may come to be
         self._hidden: list[str] = []
         self.reach = Reach((), (), None, profile.network)
         if profile.confined:
@@ -113,6 +114,10 @@ class Ground:
 
     def undo_forbidden(self) -> str | None:
         """Put out of the way what could not be kept from being made; gives its path."""
+        for root in self._bare:
+            if repository.is_bare(root):
+                os.rename(f"{root}/HEAD", f"{root}/HEAD.refused")
+                return f"{root}/HEAD"
         if not self.profile.git_write:
             return None
         new = sorted(plan.submodules(self.profile) - self._submodules)
@@ -149,6 +154,7 @@ class Ground:
         self._pins = protected.Pins(roots, [*pinned, *masked])
         self._absent = plan.must_stay_absent(profile)
         self._submodules = plan.submodules(profile)
+        self._bare = plan.without_repository(profile)
         self.reach = plan.reach(profile, found, pinned)
         self._plan = plan.write_plan(
             profile,

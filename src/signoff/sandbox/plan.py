@@ -14,6 +14,7 @@ from signoff.domain.settings import Network, Reads
 from signoff.sandbox import bubblewrap, credentials, protected, repository, seccomp
 from signoff.sandbox.denial import Reach
 from signoff.sandbox.identity import Identity
+from signoff.sandbox.inside import landlock
 from signoff.sandbox.inside.landlock import CHANGING, DEVICE, READING, Rule
 from signoff.sandbox.inside.zygote import NEW_NAMESPACES, NEW_NETWORK
 from signoff.sandbox.launch import Planned
@@ -23,6 +24,7 @@ from signoff.sandbox.profile import Limits, Profile
 from signoff.sandbox.toolchains import SYSTEM, Machine, Toolchain
 from signoff.sandbox.toolchains import plan as find_toolchains
 
+_WALLS_OFF_ABSTRACT_SOCKETS = 6  # the level of Landlock that does
 PROXY_PORT = 3128  # on the private loopback of each zygote
 
 
@@ -96,14 +98,26 @@ def _opened(profile: Profile) -> list[str]:
 
 
 def submodules(profile: Profile) -> set[str]:
-    """Where submodules belong, as long as commands may write the index that says so."""
+    """Where submodules belong, as long as commands may write the index that says so. None behind a link: git itself does
+    not go there, and what lies there is not ours to touch."""
     roots = profile.writable_roots if profile.git_write else ()
     return {
         os.path.join(root, link)
         for root in roots
         for gitdir in protected.own_gitdirs(root)
         for link in repository.links(gitdir)
+        if repository.detour(root, f"{link}/.git") is None
     }
+
+
+def without_repository(profile: Profile) -> list[str]:
+    """Roots in which a command could make one by putting its parts side by side."""
+    return [
+        root
+        for root in profile.writable_roots
+        if not repository.is_bare(root)
+        and not any(os.path.lexists(os.path.join(gitdir, "HEAD")) for gitdir in protected.own_gitdirs(root))
+    ]
 
 
 def must_stay_absent(profile: Profile) -> list[str]:
@@ -191,6 +205,8 @@ def _filters(profile: Profile, backend: Backend) -> list[bytes]:
     """The one that tells us what it refuses, and the same without that for where somebody else listens already."""
     hidden = backend is not Backend.LANDLOCK and profile.reads is Reads.LIMITED
     shared_groups = any(os.stat(root).st_mode & stat.S_ISGID for root in profile.writable_roots)
+    if profile.network is Network.ON and landlock.level() < _WALLS_OFF_ABSTRACT_SOCKETS:
+        hidden = False  # services of the host would be in reach by names that are no files
     sockets = seccomp.families(profile.network, local=hidden)
     return [seccomp.compile_filter(sockets, set_group_id=shared_groups, told=told) for told in (True, False)]
 

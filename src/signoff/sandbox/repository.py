@@ -23,7 +23,7 @@ def obeyed(root: str, gitdirs: list[str], *, depth: int = 0) -> list[str]:
     for link in sorted({link for gitdir in gitdirs for link in links(gitdir)}):
         place = os.path.join(root, link)
         pointer = os.path.join(place, ".git")
-        if not os.path.lexists(pointer):
+        if detour(root, link) is not None or not os.path.lexists(pointer):
             found += _missing(root, link)  # as an empty directory it is what git expects
             continue
         found.append(pointer)
@@ -83,10 +83,21 @@ def _number(data: bytes, place: int) -> tuple[int, int]:
 
 
 def _missing(root: str, link: str) -> list[str]:
-    """The place of a submodule that is not there, and every directory above it that is not there either."""
+    """A place in the work tree, and every directory above it that is not there; of a place that a link leads to, the link:
+    nothing is ever made or taken for protected behind one."""
+    way = detour(root, link)
+    if way is not None:
+        return [way]
     parts = link.split("/")
     places = [os.path.join(root, *parts[:depth]) for depth in range(1, len(parts) + 1)]
     return [place for place in places[:-1] if not os.path.lexists(place)] + places[-1:]
+
+
+def detour(root: str, path: str) -> str | None:
+    """The first symbolic link on the way to a path below the root, itself included."""
+    parts = path.split("/")
+    places = [os.path.join(root, *parts[:depth]) for depth in range(1, len(parts) + 1)]
+    return next((place for place in places if os.path.islink(place)), None)
 
 
 _SETTING = re.compile(r"^\s*(hookspath|path)\s*=\s*\"?([^\"#;\n]+)", re.I)
@@ -114,6 +125,13 @@ def _hooks(root: str, path: str) -> list[str]:
     """`.husky/_` only starts what lies beside it, so the whole of such a directory is meant."""
     top = path.split("/")[0]
     return [os.path.join(root, top)] if top.startswith(".") else _missing(root, path)
+
+
+def is_bare(root: str) -> bool:
+    """Git takes a directory with these for a repository even without a `.git`."""
+    return os.path.lexists(os.path.join(root, "HEAD")) and all(
+        os.path.lexists(os.path.join(root, name)) for name in ("objects", "refs")
+    )
 
 
 def _target(pointer: str) -> str | None:
