@@ -4,7 +4,7 @@ from typing import assert_never
 
 from signoff.agent.event import Denial, Reason, TurnEnd
 from signoff.domain.errors import Exit, ReviewTimeout, exit_of
-from signoff.supervisor.ends import DenyExit
+from signoff.domain.settings import DenyExit
 
 
 def status_of(end: TurnEnd, deny_exit: DenyExit = DenyExit.DENIED) -> Exit:

@@ -13,8 +13,7 @@ from signoff.agent.modes import MODES, PLAN, Mode, mode_of
 from signoff.agent.shape import read_schema
 from signoff.cli.judging import approval_option, sandbox_option
 from signoff.domain.errors import UsageError
-from signoff.domain.settings import OnAsk
-from signoff.supervisor.ends import DenyExit
+from signoff.domain.settings import DenyExit, OnAsk
 
 F = TypeVar("F", bound=Callable[..., Any])
 

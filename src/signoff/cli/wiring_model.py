@@ -1,6 +1,5 @@
 """The model a command talks to: what -m, SIGNOFF_MODEL or the configuration names, with its key and address."""
 
-import difflib
 import os
 import stat
 from collections.abc import Mapping
@@ -52,6 +51,8 @@ def provider_for(
 
 def vendor_named(name: str) -> Vendor:
     if name not in VENDORS:
+        import difflib
+
         near = difflib.get_close_matches(name, (*VENDORS, *SHIPPED), n=1)
         known = ", ".join((*VENDORS, names.SCRIPTED, names.ECHO))
         hint = f"Did you mean {near[0]}?" if near else f"There are {known}."

@@ -18,13 +18,14 @@ from signoff.config import locations
 from signoff.config.layers import Configuration
 from signoff.domain.event import RunEvent, Warned
 from signoff.domain.review import ReviewDecision
+from signoff.domain.settings import DenyExit
 from signoff.ledger.records import Event
 from signoff.ledger.redact import Redactor
 from signoff.ledger.spans import ParseSpan, RunSpan, SpawnSpan, StreamSpan
 from signoff.ledger.tracing import Tracing
 from signoff.supervisor.arbiter import Arbiter, OnUnenforcedDeny, Terms
 from signoff.supervisor.diagnostics import bundle, keep
-from signoff.supervisor.ends import DenyExit, Ending
+from signoff.supervisor.ends import Ending
 from signoff.supervisor.events_out import EventsOut
 from signoff.supervisor.foreign import mapping_of
 from signoff.supervisor.hang import Patience

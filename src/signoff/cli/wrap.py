@@ -14,9 +14,8 @@ from signoff.cli.output import Output
 from signoff.cli.variables import variables
 from signoff.cli.wiring_wrap import Options, wrapped
 from signoff.domain.errors import UsageError
-from signoff.domain.settings import Audit, DefaultAction, GatekeeperMode, Inject, OnAsk, Redact, SandboxMode
+from signoff.domain.settings import Audit, DefaultAction, DenyExit, GatekeeperMode, Inject, OnAsk, Redact, SandboxMode
 from signoff.supervisor.arbiter import OnUnenforcedDeny
-from signoff.supervisor.ends import DenyExit
 from signoff.wire.jsonl import Demand
 
 

@@ -64,6 +64,13 @@ class OnAsk(enum.StrEnum):
     DENY = "deny"
 
 
+class DenyExit(enum.StrEnum):
+    """Whether a denied request shows in the exit status of a run that ended well."""
+
+    DENIED = "denied"
+    CHILD = "child"
+
+
 class Redact(enum.StrEnum):
     STRICT = "strict"
     BASIC = "basic"

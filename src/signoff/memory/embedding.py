@@ -9,7 +9,7 @@ import importlib.util
 import json
 import struct
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,26 @@ _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 
 
 class Embedding:
-    """Arrays are numpy's; whoever has no numpy has no Embedding."""
+    """Arrays are numpy's; whoever has no numpy has no Embedding. Nothing is loaded before the first text: most runs begin
+    with a memory that has nothing to say."""
 
-    def __init__(self, numpy: Any, tokenizer: Any, weights: Any) -> None:
-        self.numpy = numpy
-        self._tokenizer = tokenizer
-        self._weights = weights
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @cached_property
+    def numpy(self) -> Any:
+        return importlib.import_module("numpy")
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        tokenizer = importlib.import_module("tokenizers").Tokenizer.from_file(str(self._folder / _TOKENIZER))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        return tokenizer
+
+    @cached_property
+    def _weights(self) -> Any:
+        return _matrix(self.numpy, (self._folder / _WEIGHTS).read_bytes())
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         return [code.ids[:MOST_TOKENS] for code in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)]
@@ -61,20 +75,10 @@ def load() -> Embedding | None:
     found = importlib.util.find_spec("wordllama")
     if found is None or not found.submodule_search_locations:
         return None
-    try:
-        numpy: Any = importlib.import_module("numpy")
-        tokenizers: Any = importlib.import_module("tokenizers")
-    except ImportError:
-        return None
     folder = Path(found.submodule_search_locations[0])
-    try:
-        weights = _matrix(numpy, (folder / _WEIGHTS).read_bytes())
-        tokenizer = tokenizers.Tokenizer.from_file(str(folder / _TOKENIZER))
-    except (OSError, ValueError, KeyError):
-        return None
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return Embedding(numpy, tokenizer, weights)
+    installed = all(importlib.util.find_spec(name) for name in ("numpy", "tokenizers"))
+    there = all((folder / name).is_file() for name in (_WEIGHTS, _TOKENIZER))
+    return Embedding(folder) if installed and there else None
 
 
 def _matrix(numpy: Any, data: bytes) -> Any:

@@ -1,21 +1,26 @@
 """Where a vendor is reached and with which key: from its usual variables, the configuration, or a private file."""
 
-import ipaddress
 import os
-import re
 import stat
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
 
 from signoff.domain.errors import ConfigError, ConfigUnreadable, NoModel
+from signoff.domain.late import late, late_pattern
 from signoff.domain.settings import ModelSettings
 from signoff.providers.vendors import Vendor
 
+if TYPE_CHECKING:
+    import ipaddress
+else:
+    ipaddress = late("ipaddress")
+
 LARGEST_FILE = 64 * 1024
-_KEY = re.compile(r"[\x21-\x7e]+")
-_ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)", re.DOTALL)
+_KEY = late_pattern(r"[\x21-\x7e]+")
+_ASSIGNMENT = late_pattern(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*((?s:.*))")
 
 
 class Endpoint(msgspec.Struct, frozen=True):

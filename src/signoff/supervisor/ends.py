@@ -1,19 +1,12 @@
 """How a supervised run ends, and with which status. Pure."""
 
-import enum
 import signal
 
 import msgspec
 
 from signoff.domain.errors import Exit
+from signoff.domain.settings import DenyExit
 from signoff.supervisor.arbiter import Stop, Tally
-
-
-class DenyExit(enum.StrEnum):
-    """Whether a denied request shows in the exit status of a child that ended well."""
-
-    DENIED = "denied"
-    CHILD = "child"
 
 
 class Ending(msgspec.Struct, frozen=True):

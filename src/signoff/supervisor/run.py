@@ -12,10 +12,11 @@ from types import FrameType
 import msgspec
 
 from signoff.domain.errors import ControlLost, NotEnforceable
+from signoff.domain.settings import DenyExit
 from signoff.ledger.spans import AbortSpan
 from signoff.ledger.tracing import Tracing
 from signoff.supervisor.arbiter import Arbiter, Stop
-from signoff.supervisor.ends import DenyExit, Ending, ended, signalled, stopped
+from signoff.supervisor.ends import Ending, ended, signalled, stopped
 from signoff.supervisor.hang import Finding, Patience, Signs, look
 from signoff.supervisor.session import Session
 
