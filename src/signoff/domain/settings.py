@@ -218,8 +218,8 @@ PROJECT_MAY: Mapping[str, Change] = {
     "model.timeout_ms": Change.FREELY,
     "model.attempts": Change.LOWER,
 }
-"""A setting that is not listed is the user's alone: it names a person's file, key, account, where data is sent, or what a
-foreign tool is taken for."""
+"""A setting that is not listed is the user's alone: it names a person's file, key, account, where data is sent, what a
+foreign tool is taken for, or how long there is a way back."""
 
 # Under `never` what would be asked is forbidden; under `untrusted` more is asked. Neither contains the other.
 _STRICTER_APPROVAL: Mapping[ApprovalPolicy, frozenset[ApprovalPolicy]] = {
