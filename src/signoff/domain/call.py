@@ -28,6 +28,7 @@ class Artifacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
     files_changed: tuple[str, ...] = ()
     commands_run: tuple[str, ...] = ()
+    exit_status: int | None = None  # of the command, where one ran to its end
 
 
 class ToolResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

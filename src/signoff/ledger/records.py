@@ -109,6 +109,7 @@ class Effects(msgspec.Struct, frozen=True):
 
     files_changed: tuple[str, ...] = ()
     commands_run: tuple[str, ...] = ()
+    exit_status: int | msgspec.UnsetType = msgspec.UNSET  # of a command that ran to its end
 
 
 class Result(msgspec.Struct, frozen=True, tag="result", tag_field="type"):
@@ -187,6 +188,8 @@ def _match(match: Match) -> dict[str, Any]:
 
 def result_of(call: ToolCall, result: ToolResult, *, sandboxed: bool = True) -> Result:
     """The one record of a finished call."""
+    done = result.artifacts
+    status = msgspec.UNSET if done.exit_status is None else done.exit_status
     return Result(
         tool_call_id=call.tool_call_id,
         trace_id=call.trace_id,
@@ -196,6 +199,6 @@ def result_of(call: ToolCall, result: ToolResult, *, sandboxed: bool = True) -> 
         ok=result.ok,
         duration_ms=result.duration_ms,
         error=result.error,
-        artifacts=Effects(result.artifacts.files_changed, result.artifacts.commands_run),
+        artifacts=Effects(done.files_changed, done.commands_run, status),
         sandboxed=sandboxed,
     )

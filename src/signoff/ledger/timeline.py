@@ -93,12 +93,14 @@ def _told(record: Record) -> tuple[str, Tone, str, str]:
         case Result():
             failed = f"{record.error.code}: {record.error.message}" if record.error else ""
             changed = f"changed {', '.join(record.artifacts.files_changed)}" if record.artifacts.files_changed else ""
-            detail = _joined(_ms(record.duration_ms), failed, changed)
+            status = record.artifacts.exit_status
+            ended = f"exit status {status}" if record.ok and status else ""  # it ran, and said that it did not succeed
+            label, tone = ("ok", Tone.GOOD) if record.ok else ("failed", Tone.BAD)
             return (
-                ("ok" if record.ok else "failed"),
-                (Tone.GOOD if record.ok else Tone.BAD),
+                ("ended" if ended else label),
+                (Tone.WARNING if ended else tone),
                 _call(record.tool_call_id, record.name),
-                detail,
+                _joined(ended, _ms(record.duration_ms), failed, changed),
             )
         case Event():
             tone = {"debug": Tone.FAINT, "warning": Tone.WARNING, "error": Tone.BAD}.get(record.level, Tone.PLAIN)

@@ -79,7 +79,7 @@ def done(command: str, outcome: Outcome) -> Done:
     return Done(
         payload=_payload(outcome),
         failure=_failure(outcome),
-        artifacts=Artifacts(commands_run=(command,)),
+        artifacts=Artifacts(commands_run=(command,), exit_status=outcome.status),
         display=outcome.stdout.text() + outcome.stderr.text(),
     )
 
