@@ -10,8 +10,12 @@ from signoff.domain.event import Display, PlanEntry, PlanUpdated, ReviewAsked
 from signoff.domain.review import Approved
 from signoff.domain.settings import ApprovalPolicy
 from signoff.tools.ask_user import AskArguments, AskUser
+from signoff.tools.picture import LARGEST
 from tests.clauses import requirement
 from tests.tools.workbench import Workbench, tree, write
+
+PIXEL = b"\x89PNG\r\n\x1a\n\0\0"
+PICTURE = {"media_type": "image/png", "data": "iVBORw0KGgoAAA=="}
 
 
 @pytest.fixture
@@ -98,7 +102,9 @@ def test_delete_file_asks_then_deletes_files_only(tmp_path: pathlib.Path) -> Non
         ("é\nb\n".encode("utf-16"), {"offset": 2}, {"content": "2\tb", "encoding": "utf-16"}),
         (b"caf\xe9 long enough\n", {}, {"content": "1\tcafé long enough", "encoding": "latin-1"}),
         (b"x" * 3_000, {}, {"content": "1\t" + "x" * 2_000 + "… [1000 more]"}),
-        (b"\x89PNG\r\n\x1a\n\0\0", {}, {"kind": "image", "media_type": "image/png", "content": None}),
+        (PIXEL, {}, {"kind": "image", "media_type": "image/png", "content": None, "images": (PICTURE,)}),
+        (PIXEL + bytes(LARGEST), {}, {"kind": "image", "media_type": "image/png", "images": ()}),
+        (b"BM\0\0", {}, {"kind": "image", "media_type": "image/bmp", "images": ()}),
         (b"a\0b", {}, {"kind": "binary", "media_type": "application/octet-stream"}),
         (b"y\n" * 300_000 + b"last\n", {"offset": 300_001}, {"content": "300001\tlast", "more": False}),
         (b"y\n" * 300_000, {"offset": 131_073, "limit": 2}, {"content": "131073\ty\n131074\ty", "more": True}),

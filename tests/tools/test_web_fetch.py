@@ -146,8 +146,8 @@ def test_what_is_no_text_is_said_and_an_image_is_given(site: Site, tmp_path: pat
     packed = workbench.call("web_fetch", url=site.url("/a.zip")).payload
     image = workbench.call("web_fetch", url=site.url("/a.png")).payload
 
-    assert packed is not None and (packed["content"], "image" in packed) == ("application/zip: not text", False)
-    assert image is not None and (image["media_type"], image["image"]) == ("image/png", "iVBORw==")
+    assert packed is not None and (packed["content"], "images" in packed) == ("application/zip: not text", False)
+    assert image is not None and image["images"] == ({"media_type": "image/png", "data": "iVBORw=="},)
 
 
 def test_a_body_ends_at_the_limit_also_when_it_comes_packed(

@@ -68,8 +68,8 @@ class Conversation:
         self._began.add(request.id)
         self._log.append(CallBegan(request.id, call, look))
 
-    def answer(self, request: ToolRequest, text: str, *, is_error: bool) -> None:
-        self.add(Message("tool", (Text(text),), tool_request_id=request.id, is_error=is_error))
+    def answer(self, request: ToolRequest, text: str, *, is_error: bool, images: tuple[Image, ...] = ()) -> None:
+        self.add(Message("tool", (Text(text), *images), tool_request_id=request.id, is_error=is_error))
 
     def settle(self) -> None:
         for request in self.unanswered:

@@ -30,7 +30,7 @@ from signoff.agent.event import (
 )
 from signoff.agent.limits import Budget, Pause, Repeats
 from signoff.agent.mentions import brought
-from signoff.agent.render import for_model
+from signoff.agent.render import for_model, pictures
 from signoff.agent.toolbox import Tools, arguments_of
 from signoff.agent.watch import Watch
 from signoff.domain.call import Failure, ToolCall, ToolResult
@@ -186,7 +186,7 @@ class Agent:
         denial = self._watch.denial(one.call, one.look, result)
         if denial is not None:
             turn.denials.append(denial)
-        turn.conversation.answer(one.request, for_model(result), is_error=not result.ok)
+        turn.conversation.answer(one.request, for_model(result), is_error=not result.ok, images=pictures(result))
         plan = self._watch.take_plan()
         if plan is not None:
             turn.conversation.planned(plan)

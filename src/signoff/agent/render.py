@@ -5,16 +5,24 @@ from typing import Any
 import msgspec
 
 from signoff.domain.call import ToolResult
+from signoff.providers.provider import Image
 
 LONGEST = 30_000
+_PICTURES = "images"
 
 
 def for_model(result: ToolResult, longest: int = LONGEST) -> str:
     parts = []
     if result.error is not None:
         parts.append(f"error {result.error.code}: {result.error.message}")
-    parts += _fields(result.payload or {})
+    parts += _fields({key: value for key, value in (result.payload or {}).items() if key != _PICTURES})
     return cut("\n".join(parts) or "done", longest)
+
+
+def pictures(result: ToolResult) -> tuple[Image, ...]:
+    """Pictures that the tool found, for a model to look at."""
+    found = (result.payload or {}).get(_PICTURES) or ()
+    return tuple(Image(one["media_type"], one["data"]) for one in found)
 
 
 def cut(text: str, longest: int) -> str:

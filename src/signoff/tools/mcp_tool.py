@@ -17,6 +17,7 @@ from signoff.domain.errors import InvalidArguments, ToolError
 from signoff.domain.intent import Action, Intent, Opaque, Permission
 from signoff.domain.late import late
 from signoff.domain.tool_server import LocalServer, ToolServer
+from signoff.tools.picture import Picture, pictured
 from signoff.tools.tool import Attempt, Done, Place, Tool
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ else:
 PREFIX = "mcp__"
 LONGEST_NAME = 64  # what models accept
 MOST_TEXT = 262_144
-MOST_IMAGE_BYTES = 5 << 20
 _OTHER = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -41,17 +41,12 @@ class Offer(msgspec.Struct, frozen=True):
     returns: dict[str, Any] | None = None
 
 
-class Image(msgspec.Struct, frozen=True):
-    media_type: str
-    data: str  # base64
-
-
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the server answered; `structured` as its own schema says."""
 
     text: str
     structured: dict[str, Any] | None = None
-    images: tuple[Image, ...] = ()
+    images: tuple[Picture, ...] = ()
     omitted: str | None = None  # what was left out, and why
 
 
@@ -146,7 +141,7 @@ def fingerprint(server: ToolServer, offer: Offer) -> str:
 def answer_of(texts: list[str], images: list[tuple[str, str]], structured: dict[str, Any] | None) -> Answer:
     """Within limits: the head of the text, and images that are not too large."""
     text = "\n".join(texts)
-    kept = tuple(Image(kind, data) for kind, data in images if len(data) * 3 // 4 <= MOST_IMAGE_BYTES and _base64(data))
+    kept = tuple(picture for kind, data in images for picture in pictured(kind, _base64(data)))
     omitted = []
     if len(text) > MOST_TEXT:
         omitted.append(f"{len(text) - MOST_TEXT} characters of text")
@@ -158,11 +153,11 @@ def answer_of(texts: list[str], images: list[tuple[str, str]], structured: dict[
     return Answer(text[:MOST_TEXT], structured, kept, f"too large: {', '.join(omitted)}" if omitted else None)
 
 
-def _base64(data: str) -> bool:
+def _base64(data: str) -> bytes:
     try:
-        return bool(base64.b64decode(data, validate=True))
+        return base64.b64decode(data, validate=True)
     except ValueError:
-        return False
+        return b""
 
 
 def _shown(answer: Answer) -> str:

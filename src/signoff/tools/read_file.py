@@ -8,6 +8,7 @@ from signoff.domain.errors import InvalidArguments
 from signoff.domain.intent import Action, FileRead, Intent, Permission
 from signoff.files import beneath
 from signoff.files.ground import Ground, spelled
+from signoff.tools.picture import LARGEST, Picture, pictured
 from signoff.tools.tool import Attempt, Done, Place, Tool
 
 MOST_LINES = 2_000
@@ -52,14 +53,15 @@ class Content(msgspec.Struct, frozen=True):
     lines: int = 0
     more: bool = False
     next_offset: int | None = None
+    images: tuple[Picture, ...] = ()  # the picture itself, where models take its kind and size
 
 
 class ReadFile(Tool[ReadArguments]):
     name = "read_file"
     version = "1.0.0"
     description = (
-        f"Read a text file: at most {MOST_LINES} lines from line `offset` on, each with its number. Says what a file is that"
-        " is no text."
+        f"Read a text file: at most {MOST_LINES} lines from line `offset` on, each with its number. Shows an"
+        " image, and says what a file is that is neither."
     )
     permissions = (Permission.FS_READ,)
     arguments = ReadArguments
@@ -97,7 +99,9 @@ def _read(ground: Ground, path: str, arguments: ReadArguments) -> Content:
         media = next((kind for magic, kind in _PICTURES.items() if head.startswith(magic)), "application/octet-stream")
         media = "image/webp" if head[:4] == b"RIFF" and head[8:12] == b"WEBP" else media
         kind = Kind.IMAGE if media.startswith("image/") else Kind.BINARY
-        return Content(arguments.path, kind, size, media_type=media)
+        wanted = kind is Kind.IMAGE and size <= LARGEST
+        images = pictured(media, ground.read(path, limit=LARGEST + 1)) if wanted else ()
+        return Content(arguments.path, kind, size, media_type=media, images=images)
     if encoding == "utf-16":
         return _numbered(arguments, size, ground.read(path).decode("utf-16", "replace").encode(), "utf-16", end=True)
     data, end = _wanted(ground, path, arguments)

@@ -1,6 +1,5 @@
 """web_fetch: read one web page. Off unless the policy opens the host; each redirect is judged again."""
 
-import base64
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -8,6 +7,7 @@ import msgspec
 from signoff.domain.errors import Refused, UpstreamError
 from signoff.domain.intent import Action, Intent, Permission
 from signoff.domain.late import late
+from signoff.tools.picture import Picture, pictured
 from signoff.tools.tool import Attempt, Done, Place, Tool
 from signoff.tools.web_address import Target, is_public, target
 
@@ -29,7 +29,7 @@ class FetchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Fetched(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`url` is where it was found in the end. Of a page `content` is what a reader sees; `image` is base64."""
+    """`url` is where it was found in the end. Of a page `content` is what a reader sees."""
 
     url: str
     status: int
@@ -37,7 +37,7 @@ class Fetched(msgspec.Struct, frozen=True, omit_defaults=True):
     content: str
     charset: str | None = None
     truncated: bool = False
-    image: str | None = None
+    images: tuple[Picture, ...] = ()
 
 
 class WebFetch(Tool[FetchArguments]):
@@ -108,9 +108,9 @@ def _wanted(content_type: str) -> bool:
 def _fetched(at: Target, response: "web_request.Response") -> Fetched:
     kind, charset = web_text.media_type(response.content_type)
     if not web_text.is_text(kind):
-        image = base64.b64encode(response.body).decode() if response.body and not response.truncated else None
-        note = f"{kind}: not text" + ("" if image is None else ", given as an image")
-        return Fetched(at.url, response.status, kind, note, truncated=response.truncated, image=image)
+        images = () if response.truncated else pictured(kind, response.body)
+        note = f"{kind}: not text" + (", given as an image" if images else "")
+        return Fetched(at.url, response.status, kind, note, truncated=response.truncated, images=images)
     text, charset = web_text.decoded(response.body, kind, charset)
     if kind in ("text/html", "application/xhtml+xml"):
         text = web_text.readable(text)
