@@ -144,7 +144,7 @@ def test_every_way_a_turn_ends_has_its_answer(tmp_path: pathlib.Path, turn: Turn
     play(lambda: Scene(tmp_path, [turn]), act)
 
 
-@requirement("ACP-021", "ACP-026", "ACP-027", "ACP-056", "ACP-057", "ACP-058")
+@requirement("ACP-021", "ACP-025", "ACP-026", "ACP-027", "ACP-056", "ACP-057", "ACP-058")
 def test_two_clients_with_the_same_ids_never_hear_each_other(tmp_path: pathlib.Path) -> None:
     """Row 27 of the fault matrix."""
 

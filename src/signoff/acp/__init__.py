@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from signoff.acp import blocks as blocks
     from signoff.acp.client import Client as Client
     from signoff.acp.client import Handlers as Handlers
     from signoff.acp.connecting import address as address

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import UNSET
 
+from signoff.acp import blocks
 from signoff.acp.updates import LONGEST_TEXT, Masks, bounded, cut, described, plan
 from signoff.agent.session_log import CallBegan, Entry, Planned, Said
 from signoff.providers.provider import Image, Message, Text
@@ -41,7 +42,7 @@ def replayed(entries: Iterable[Entry], cwd: str, masks: Masks) -> Iterator[schem
 
 def _said(message: Message, name: str) -> Iterator[schema.SessionUpdate]:
     if message.reasoning:
-        yield schema.AgentThoughtChunk(content=schema.TextContent(text=message.reasoning), messageId=f"{name}-thought")
+        yield schema.AgentThoughtChunk(content=blocks.text(message.reasoning), messageId=f"{name}-thought")
     chunk = schema.UserMessageChunk if message.role == "user" else schema.AgentMessageChunk
     for part in message.content if message.role in ("user", "assistant") else ():
         yield chunk(content=_block(part), messageId=name)
@@ -49,8 +50,8 @@ def _said(message: Message, name: str) -> Iterator[schema.SessionUpdate]:
 
 def _block(part: Text | Image) -> schema.ContentBlock:
     if isinstance(part, Text):
-        return schema.TextContent(text=part.text)
-    return schema.ImageContent(data=part.data_base64, mimeType=part.media_type)
+        return blocks.text(part.text)
+    return blocks.image(part.data_base64, part.media_type)
 
 
 def _result(call_id: str, message: Message, masks: Masks) -> schema.ToolCallProgress:
@@ -58,5 +59,5 @@ def _result(call_id: str, message: Message, masks: Masks) -> schema.ToolCallProg
     return schema.ToolCallProgress(
         toolCallId=call_id,
         status="failed" if message.is_error else "completed",
-        content=[schema.Content(content=schema.TextContent(text=text))] if text else UNSET,
+        content=[schema.Content(content=blocks.text(text))] if text else UNSET,
     )

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import UNSET
 
+from signoff.acp import blocks
 from signoff.agent.event import AgentEvent, CallAnnounced, Compacted, Look, MessageDone, UsageNoted
 from signoff.domain.call import ToolCall, ToolResult
 from signoff.domain.event import CallFinished, CallProgress, FileEdited, PlanEntry, PlanUpdated, Warned
@@ -61,9 +62,9 @@ class Narration:
     def updates(self, event: AgentEvent) -> Sequence[schema.SessionUpdate]:
         match event:
             case TextDelta(text=text):
-                return (schema.AgentMessageChunk(content=_text(text), messageId=self._message),)
+                return (schema.AgentMessageChunk(content=blocks.text(text), messageId=self._message),)
             case ReasoningDelta(text=text):
-                return (schema.AgentThoughtChunk(content=_text(text), messageId=f"{self._message}-thought"),)
+                return (schema.AgentThoughtChunk(content=blocks.text(text), messageId=f"{self._message}-thought"),)
             case MessageDone() | Retrying():  # what was streamed of the answer so far is void; the next one is another
                 self._answer += 1
                 return ()
@@ -119,7 +120,7 @@ class Narration:
             self._tails[call_id] = (due, tail)
             return ()
         self._tails[call_id] = (now + PROGRESS_S, tail)
-        content = [*self._told.get(call_id, ()), schema.Content(content=_text(self._masks.text(tail)))]
+        content = [*self._told.get(call_id, ()), schema.Content(content=blocks.text(self._masks.text(tail)))]
         return (schema.ToolCallProgress(toolCallId=call_id, content=content),)
 
     def _finished(self, result: ToolResult) -> Sequence[schema.SessionUpdate]:
@@ -131,7 +132,7 @@ class Narration:
         output = result.payload if result.error is None else {"error": msgspec.to_builtins(result.error)}
         words = result.display if result.error is None else result.error.message
         if words and not told:
-            told = [schema.Content(content=_text(cut(self._masks.text(words), LONGEST_TEXT)))]
+            told = [schema.Content(content=blocks.text(cut(self._masks.text(words), LONGEST_TEXT)))]
         done = schema.ToolCallProgress(
             toolCallId=result.tool_call_id,
             status="completed" if result.ok else "failed",
@@ -193,14 +194,10 @@ def _location(path: str, line: int | None) -> schema.ToolCallLocation:
 def _diff(edited: FileEdited) -> list[schema.ToolCallContent]:
     before, after = (None if text is None else printable(text) for text in (edited.before, edited.after))
     if len(before or "") + len(after or "") > LONGEST_DIFF:
-        return [schema.Content(content=_text(f"{edited.path} was changed; it is too large to be shown here"))]
+        return [schema.Content(content=blocks.text(f"{edited.path} was changed; it is too large to be shown here"))]
     return [schema.Diff(path=edited.path, oldText=UNSET if before is None else before, newText=after or "")]
 
 
 def printable(text: str) -> str:
     """Bytes that were no text are written out: a message is UTF-8."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
-def _text(text: str) -> schema.TextContent:
-    return schema.TextContent(text=text)
