@@ -216,7 +216,7 @@ def test_a_client_that_vanishes_with_a_question_open_fails_it_at_once_and_leaves
             assert question["method"] == "_question"
             (_, _, peer) = next(iter(server.connections.values()))
             client.transport.abort()
-            await until(lambda: not server.connections)
+            await until(lambda: not server.connections and not peer.running)
             assert (peer.pending, peer.running, peer.ended) == ({}, {}, "the client hung up")
 
     run(work)
