@@ -92,3 +92,20 @@ def test_a_provider_made_from_variables_talks_prices_and_records(
     assert [event.cost_usd for event in events if isinstance(event, Usage)] == [10.0]
     assert (server.asked[0].path, provider.name) == (path, name)
     assert '"text":"well"' in (tmp_path / "r").read_text(encoding="utf-8")
+
+
+def test_a_key_file_that_the_agent_could_read_is_refused(home: pathlib.Path) -> None:
+    project, kept = home / "project", home / ".config" / "signoff" / "keys"
+    project.mkdir()
+    kept.parent.mkdir(parents=True)
+    for path in (project / "keys", kept):
+        path.write_text(f"OPENAI_API_KEY={KEY}\n", encoding="utf-8")
+        path.chmod(0o600)
+    with ModelServer(played([Turn(text="well")])) as server:
+        words = ("run", "-m", "openai/small", "hi")
+        for place in (str(project / "keys"), "keys"):
+            ended = signoff(*words, cwd=project, SIGNOFF_MODEL_KEY_FILE=place, OPENAI_BASE_URL=server.openai)
+            assert (ended.status, "where the agent can read it" in ended.err) == (3, True), ended.err
+        ended = signoff(*words, cwd=project, SIGNOFF_MODEL_KEY_FILE=str(kept), OPENAI_BASE_URL=server.openai)
+    assert (ended.status, ended.out) == (0, "well\n")
+    assert [asked.headers["authorization"] for asked in server.asked] == [f"Bearer {KEY}"]

@@ -41,6 +41,7 @@ class Reply(msgspec.Struct, frozen=True):
     headers: dict[str, str] = {}
     content_type: str = STREAM
     then: Literal["end", "cut", "stall"] = "end"
+    pause_s: float = 0.0  # before each piece
 
 
 Handler = Callable[[Asked], Reply]
@@ -223,6 +224,7 @@ class ModelServer:
         lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
         writer.write(f"HTTP/1.1 {reply.status} Said\r\n{lines}\r\n".encode())
         for piece in reply.pieces:
+            await asyncio.sleep(reply.pause_s)
             writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
             await writer.drain()
         if reply.then == "stall":

@@ -215,6 +215,14 @@ def test_a_model_that_falls_silent_is_asked_again(dialect: str) -> None:
 
 
 @each
+def test_a_slow_answer_is_heard_out_while_something_still_comes(dialect: str) -> None:
+    data = b"".join(said(dialect, Turn(text="slowly")).pieces)
+    pieces = tuple(data[place : place + len(data) // 8 + 1] for place in range(0, len(data), len(data) // 8 + 1))
+    events, server = ask(dialect, in_turn(Reply(pieces, pause_s=0.2)), silence_s=1.2)  # in all longer than a silence
+    assert (text_of(events), len(server.asked)) == ("slowly", 1)
+
+
+@each
 def test_a_server_that_never_answers_is_given_up(dialect: str) -> None:
     with pytest.raises(ModelTimeout, match=r"within 0.1 s|silent"):
         ask(dialect, in_turn(Reply((b": wait\n\n",), then="stall")), silence_s=0.1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from signoff.config.layers import Configuration, Layer
 from signoff.domain.errors import ConfigError, NoModel, UsageError
 from signoff.domain.settings import ModelSettings
+from signoff.policy.rules.path import inside
 from signoff.providers import names
 from signoff.providers.endpoint import Endpoint, endpoint
 from signoff.providers.names import ModelName
@@ -62,6 +63,7 @@ def vendor_named(name: str) -> Vendor:
 
 def endpoint_for(vendor: Vendor, configuration: Configuration, environ: Mapping[str, str]) -> Endpoint:
     _refuse_shown_keys(configuration)
+    _refuse_reachable_keys(configuration)
     return endpoint(vendor, configuration.settings.model, environ)
 
 
@@ -117,3 +119,20 @@ def _refuse_shown_keys(configuration: Configuration) -> None:
     file = setting.source if setting.layer in (Layer.USER, Layer.SYSTEM) else None
     if file and stat.S_IMODE(os.stat(file).st_mode) & 0o077:
         raise ConfigError(f"{file} holds model.key and can be read by others", hint=f"chmod 600 {file}")
+
+
+def _refuse_reachable_keys(configuration: Configuration) -> None:
+    """What lies in the project, or in a root that is open, the agent can read and its model hears of."""
+    settings = configuration.settings
+    if settings.model.key_file is None:
+        return
+    path = os.path.realpath(os.path.expanduser(settings.model.key_file))
+    roots = (
+        str(configuration.project),
+        os.getcwd(),
+        *settings.sandbox.writable_roots,
+        *settings.sandbox.readable_roots,
+    )
+    if any(inside(path, os.path.realpath(root)) for root in roots):
+        hint = "Move it, for example to the directory of your config.toml, which no agent sees."
+        raise ConfigError(f"the key file {settings.model.key_file} lies where the agent can read it", hint=hint)
