@@ -149,3 +149,8 @@ def test_reading_does_not_wait_for_what_only_writing_needs(home: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", spy], capture_output=True, text=True, check=True, timeout=60)
     imported = set(ended.stdout.splitlines()[-1].split())
     assert imported & {"tomlkit", "asyncio", "httpx", "sqlite3", "tree_sitter", "opentelemetry", "subprocess"} == set()
+
+
+def test_a_project_that_is_not_there_is_a_wrong_argument(home: Path) -> None:
+    ended = signoff("config", "trust", str(home / "nowhere"), cwd=home)
+    assert (ended.status, "is no directory" in ended.err) == (2, True)

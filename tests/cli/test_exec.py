@@ -13,6 +13,9 @@ from typing import Any
 import pexpect
 import pytest
 
+from signoff.cli.exec import _status
+from signoff.domain.call import Failure, ToolResult
+from signoff.domain.errors import Exit
 from signoff.ledger.records import DecidedBy, Decision, Genesis, Record, Result, Review
 from tests.clauses import requirement
 from tests.cli.program import PROGRAM, signoff
@@ -247,3 +250,8 @@ def test_golden_demo(home: Path, golden: Callable[[str, str], None]) -> None:
     text = re.sub(r"head [0-9a-f]{12}", "head HASH", text)
     text = re.sub(r"(fetch a URL[^\n]*\n)(?: {15}[^\n]*\n)+", r"\1", text)  # whatever this machine fetches with
     golden("demo/pipe.txt", text)
+
+
+def test_a_command_that_could_not_be_started_is_no_finding() -> None:
+    refused = ToolResult("c", False, None, Failure("file.refused", "cannot open the lock file"), 0)
+    assert _status(refused) == Exit.INTERNAL

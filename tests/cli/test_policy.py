@@ -262,3 +262,11 @@ def test_policy_init_writes_a_starter_that_holds_and_touches_nothing_that_exists
     ]
     (folder / "all.rules").write_text("\n".join(lines), encoding="utf-8")
     assert signoff("policy", "test", "-r", "all.rules", cwd=folder) == (0, "4 examples, 0 problems\n", "")
+
+
+def test_why_shows_no_secret_that_was_typed(home: Path) -> None:
+    for more in ((), ("--json",)):
+        told = signoff("why", *more, "--", "curl", "--api-key", "swordfish", "https://x.example", cwd=home)
+        assert told.status == 0
+        assert "swordfish" not in told.out
+        assert "x.example" in told.out

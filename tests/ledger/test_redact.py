@@ -214,3 +214,26 @@ def test_two_secrets_used_as_keys_stay_two_entries() -> None:
 def test_what_is_no_json_is_refused_rather_than_passed() -> None:
     with pytest.raises(TypeError):
         Redactor(Redact.BASIC).value({"a": object()})
+
+
+GIVEN = ["--api-key swordfish", "--password correcthorse", "--client-secret hunter2secret", "--token opensesame"]
+SAID = [
+    "use the --token option to set it",
+    "--password PASSWORD",
+    "gh --token $TOKEN",
+    "x --token-file keys.txt",
+    "--private-key private_key",
+    "docker login --password-stdin registry.io",
+    "pass --api-key before the name",
+]
+
+
+def test_a_plain_word_given_to_an_option_that_takes_a_secret_is_one() -> None:
+    redactor = Redactor(Redact.BASIC, reversible=False)
+    for words in GIVEN:
+        option, word = words.split()
+        assert word not in redactor.text(f"tool {words} --verbose")
+        assert word not in redactor.value(["tool", option, word])
+    for words in SAID:
+        assert redactor.text(words) == words
+    assert redactor.value(["docker", "login", "--password-stdin", "registry"])[-1] == "registry"

@@ -152,3 +152,16 @@ def test_an_example_may_use_the_path_of_a_program_the_file_lists() -> None:
 @pytest.mark.parametrize("text", ["", "\n# nothing\n", "x = 1"])
 def test_a_file_may_say_nothing(text: str) -> None:
     assert read_rules(text, "a.rules") == RuleFile()
+
+
+@pytest.mark.parametrize(
+    "text", ["x = [1] * 100000000", 'x = "a" * 1000000000', "x = 3 *\\\n[1]", "x = 1 << 99999999", "x *= 9"]
+)
+def test_one_step_that_fills_the_memory_is_refused_before_it_is_taken(text: str) -> None:
+    with pytest.raises(RulesInvalid, match="multiplication and shifts"):
+        read_rules(text, "a.rules")
+
+
+def test_stars_that_multiply_nothing_are_fine() -> None:
+    text = 'words = ["a", "*"]  # * 9\ndef f(*x, **y):\n    prefix_rule(pattern = list(x))\nf(*words)\n'
+    assert read_rules(text, "a.rules").prefixes[0].pattern == (("a",), ("*",))

@@ -205,3 +205,18 @@ def test_a_rule_for_a_wrapper_covers_what_it_starts_only_if_it_reaches_it(text: 
     verdict, needed = judged(intent, rules(text), context(UNTRUSTED))
     assert (verdict.decision == Decision.ALLOW) == granted
     assert (needed == Skip(bypass_sandbox=True)) == granted
+
+
+BEYOND = [
+    ("cp a b", Skip(bypass_sandbox=True)),
+    ("cp a /etc/cron.d/x", Skip(bypass_sandbox=False)),  # the rule speaks about cp, not about that place
+    ("cp a /dev/null", Skip(bypass_sandbox=True)),
+]
+
+
+@pytest.mark.parametrize(("line", "expected"), BEYOND)
+def test_a_rule_about_words_does_not_open_a_place_outside(line: str, expected: Skip) -> None:
+    allowing = rules('prefix_rule(["cp"])')
+    assert judged(command(line), allowing, context())[1] == expected
+    escalated = judged(command(line, escalated=True), allowing, context())[1]
+    assert isinstance(escalated, NeedsApproval) == (not expected.bypass_sandbox)

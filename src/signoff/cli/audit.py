@@ -1,6 +1,7 @@
 """signoff audit: what happened in a run, and whether the record of it still holds."""
 
 import os
+import shlex
 import time
 import uuid
 from pathlib import Path
@@ -84,7 +85,7 @@ def list_runs(output: Output, number: int, as_json: bool) -> None:
         ended = "" if run.exit_code is None else f"exit {run.exit_code}"
         style = {reading.State.FINISHED: Style.GOOD, reading.State.RUNNING: Style.TITLE}.get(run.state, Style.BAD)
         state = output.paint(f"{run.state:10}", style)
-        command = visible(" ".join(run.command))
+        command = visible(shlex.join(run.command))
         output.text(
             f"{run.run_id}  {run.started[:19].replace('T', ' ')}  {state}  {run.records:6}  {ended:8}  {command}".rstrip()
         )

@@ -189,6 +189,8 @@ def trust_project(output: Output, directory: Path, remove: bool) -> None:
         known = trust.distrust(os.environ, root)
         output.say(f"{root} is no longer trusted" if known else f"{root} was not trusted")
         return
+    if not directory.is_dir():
+        raise UsageError(f"{directory} is no directory", hint="Name the project's directory, or run this in it.")
     files = trust.contents(root)
     if not files:
         folder = root / locations.PROJECT_FOLDER

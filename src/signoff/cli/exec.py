@@ -127,7 +127,10 @@ def _status(result: ToolResult) -> int:
     """The command's own status if it ran to its end, whatever the sandbox kept it from doing on the way."""
     if result.payload is not None:
         return int(result.payload["exit_code"])
-    return exit_of(result.error.code) if result.error is not None else Exit.OK
+    if result.error is None:
+        return Exit.OK
+    status = exit_of(result.error.code)
+    return Exit.INTERNAL if status is Exit.FOUND else status  # it did not run: that is no finding
 
 
 def _stdin() -> int | None:

@@ -11,6 +11,7 @@ from signoff.cli.output import Output, Style, json_option
 from signoff.domain.call import ToolCall
 from signoff.domain.errors import UsageError
 from signoff.domain.intent import Action, Intent
+from signoff.domain.settings import Redact
 from signoff.domain.visible import visible
 from signoff.files.links import followed
 from signoff.policy.explain import Explanation, MatchedRule, explanation
@@ -62,11 +63,18 @@ def why(
     judge = judge_of(output, files, approval, sandbox)
     intent = _intent(judge, command, script, tool, arguments, action)
     verdict, required = judge.judge(intent)
-    found = explanation(intent, verdict, required, judge.context)
+    found = _masked(explanation(intent, verdict, required, judge.context))
     if as_json:
         click.echo(json.dumps(msgspec.to_builtins(found), indent=2))  # which can spell what is no text, too
     else:
         _tell(output, found)
+
+
+def _masked(found: Explanation) -> Explanation:
+    """What is typed to be explained may hold a secret, and an explanation is easily shared."""
+    from signoff.ledger.redact import Redactor
+
+    return msgspec.convert(Redactor(Redact.BASIC, reversible=False).value(msgspec.to_builtins(found)), Explanation)
 
 
 def _intent(

@@ -2,6 +2,7 @@
 
 import html
 import importlib.resources
+import shlex
 from collections.abc import Sequence
 
 import msgspec
@@ -18,7 +19,7 @@ DECISIONS = {"allow", "deny", "review"}
 
 def page(run: Run, report: Report, lines: Sequence[Line | Damaged]) -> str:
     style = importlib.resources.files("signoff.ledger").joinpath("page.css").read_text(encoding="utf-8")
-    title = _text(" ".join(run.command) or run.run_id)
+    title = _text(shlex.join(run.command) or run.run_id)
     body = "\n".join(
         [_heading(run, title), _verdict(report), _sums(stats(lines)), _filters(), _rows([row(line) for line in lines])]
     )

@@ -2,6 +2,7 @@
 
 import enum
 import json
+import shlex
 import statistics
 from collections import Counter
 from collections.abc import Iterable
@@ -62,7 +63,7 @@ def _told(record: Record) -> tuple[str, Tone, str, str]:
                 f"redaction {record.redact}",
                 f"approval {record.approval}" * bool(record.approval),
             )
-            return "start", Tone.PLAIN, " ".join(record.command), _joined(record.workspace, *facts)
+            return "start", Tone.PLAIN, shlex.join(record.command), _joined(record.workspace, *facts)
         case Request():
             return (
                 "request",

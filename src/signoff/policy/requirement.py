@@ -3,13 +3,14 @@
 import shlex
 
 from signoff.domain.context import Context
-from signoff.domain.intent import Command, Escalation, Intent
+from signoff.domain.intent import Command, Escalation, FileDelete, FileWrite, Intent
 from signoff.domain.requirement import Forbidden, NeedsApproval, Requirement, Skip
 from signoff.domain.settings import ApprovalPolicy
 from signoff.domain.verdict import Decision, Judgement, Match, Verdict
 from signoff.policy.patch_safety import patch_requirement
 from signoff.policy.places import PATCH_TOOL
 from signoff.policy.propose import proposed_amendment
+from signoff.policy.rules.path import inside
 from signoff.policy.ruleset import Rules
 
 UNATTENDED = "approval required by policy, but AskForApproval is set to Never"
@@ -46,7 +47,12 @@ def requirement(intent: Intent, verdict: Verdict, context: Context, rules: Rules
             return NeedsApproval(_question(intent, verdict), proposed_amendment(intent, verdict, context, rules))
         case _:
             bypass = allowed_by_rules(verdict)
-            return Skip(bypass, None if bypass else proposed_amendment(intent, verdict, context, rules))
+            beyond = changed_beyond(verdict, context) if bypass else None
+            if beyond is not None and intent.escalation == Escalation.REQUIRE_ESCALATED:
+                return NeedsApproval(f"`{_command(intent)}` requires approval: {beyond} lies outside of the workspace")
+            if bypass:
+                return Skip(beyond is None)
+            return Skip(False, proposed_amendment(intent, verdict, context, rules))
 
 
 def default_requirement(context: Context) -> Requirement:
@@ -66,6 +72,18 @@ def allowed_by_rules(verdict: Verdict) -> bool:
     return (
         bool(commands) and verdict.decision == Decision.ALLOW and all(map(_granted, commands)) and not _opaque(verdict)
     )
+
+
+def changed_beyond(verdict: Verdict, context: Context) -> str | None:
+    """A place outside the writable roots that the command is known to change and no rule names: a rule about the words of
+    a command is no rule about that place, so the sandbox stays."""
+    roots = (context.workspace, *context.writable_roots, "/dev") if context.restricted else ("/",)
+    for judgement in verdict.judgements:
+        aspect = judgement.aspect
+        changes = isinstance(aspect, FileWrite | FileDelete) and not any(inside(aspect.path, root) for root in roots)
+        if changes and all(match.heuristic for match in judgement.matches):
+            return str(aspect.path)
+    return None
 
 
 def _granted(judgement: Judgement) -> bool:

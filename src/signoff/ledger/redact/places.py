@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator
 
 from signoff.ledger.redact.mask import Span
-from signoff.ledger.redact.names import Promise
+from signoff.ledger.redact.names import Promise, promise
 from signoff.ledger.redact.pattern import pattern
 from signoff.ledger.redact.values import (
     has_digit,
+    is_given,
     is_placeholder,
     is_random,
     is_reference,
@@ -96,6 +97,17 @@ def headers(text: str, folded: str) -> Iterator[Span]:
             yield Span(*found.span("value"), "url")
 
 
+# What a command line gives to an option that takes a secret; what a manual says about such an option is none.
+_GIVEN = pattern(
+    r"--(?P<name>[a-z-]{0,30}(?:key|word|wd|phrase|secret|token))[ \t]+(?P<word>[A-Za-z0-9_.+/=@!#%^*-]{6,128})(?=[\s\"']|$)"
+)
+_ABOUT_OPTIONS = """
+    option options argument arguments parameter parameters value values instead string should command either before
+    because without together whether cannot already switch setting always required optional accepts specifies
+"""
+_SAID_OF_OPTIONS = frozenset(_ABOUT_OPTIONS.split())
+
+
 def options(text: str) -> Iterator[Span]:
     """Words given to commands that take a secret as an argument, and files made of nothing else."""
     if "-u" in text:
@@ -109,6 +121,11 @@ def options(text: str) -> Iterator[Span]:
             for found in option.finditer(text):
                 if is_secret(found["word"], Promise.CHOSEN, quoted=True) or wraps_credentials(found["word"]):
                     yield Span(*found.span("word"), "option")
+    if "--" in text:
+        for found in _GIVEN.finditer(text):
+            name, word = found["name"], found["word"]
+            if promise(name) >= Promise.STRONG and is_given(word) and word.lower() not in _SAID_OF_OPTIONS:
+                yield Span(*found.span("word"), "option")
     yield from _connection_files(text)
     for phrase in _PHRASES:
         for found in phrase.finditer(text):

@@ -8,7 +8,7 @@ from signoff.domain.late import late
 from signoff.ledger.redact.mask import Span
 from signoff.ledger.redact.names import Promise, promise
 from signoff.ledger.redact.pattern import pattern
-from signoff.ledger.redact.values import is_secret, wraps_credentials
+from signoff.ledger.redact.values import is_given, is_secret, wraps_credentials
 
 if TYPE_CHECKING:
     import json
@@ -47,6 +47,14 @@ class Structure:
         promised = promise(name) if name else Promise.NONE
         if promised is Promise.NONE:
             return self._text(value)
+        if (
+            name.startswith("--")
+            and not name.endswith("stdin")
+            and promised >= Promise.STRONG
+            and is_given(value)
+            and " " not in value
+        ):
+            return self._masked(value)
         scheme, blank, rest = value.strip().rpartition(" ")
         if not scheme.isalpha():
             scheme, blank, rest = "", "", value

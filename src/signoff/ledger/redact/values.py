@@ -23,6 +23,7 @@ _PLACEHOLDER = pattern(
 _WORDLIKE = pattern(
     r"pass(?:word|wd|phrase)?|pwd|secret|token|key|user(?:name)?|admin|root|guest|test|none|null|true|false|string|default|bearer|basic"
 )
+_NAMES_ITSELF = pattern(r"key|token|secret|passw|phrase|^[a-z]+(?:[_-][a-z]+)+$|:[a-z_]+:")  # private_key, my-file
 _SEQUENCES = ("abcdefghij", "0123456789", "1234567890", "ABCDEFGHIJ", "qwertyuiop", "9876543210")
 _FILE = pattern(
     r"(?:~|\.{0,2})/[\w./-]+|[\w-]+\.(?:pem|key|crt|cer|p12|pfx|jks|json|ya?ml|txt|py|js|ts|go|html?|env|toml|conf|sh|xml|com|org|net|io)|[A-Za-z]:\\.*|\w+://[^@]*"
@@ -125,6 +126,14 @@ def is_secret(value: str, name: Promise, *, quoted: bool) -> bool:
     if len(value) >= 16 and has_digit(value) and _looks_repeated(value):
         return True
     return name is Promise.CHOSEN and _looks_chosen(value) and (quoted or has_odd_sign(value))
+
+
+def is_given(value: str) -> bool:
+    """Whether a word given to an option that takes a secret is one: anything but a stand-in, a name or a place."""
+    if not 6 <= len(value) <= LONGEST or value.startswith("-") or value.isupper() or is_reference(value):
+        return False
+    names_itself = not has_digit(value) and _NAMES_ITSELF.search(value.lower())
+    return not (is_placeholder(value) or _is_ordinary(value) or names_itself)
 
 
 def has_digit(value: str) -> bool:

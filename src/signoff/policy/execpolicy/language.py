@@ -45,6 +45,7 @@ _PRELUDE_NAME = "signoff"
 _TICKS = 20_000  # about 20 million steps: a second's work, and a thousand times what a large file needs
 _QUOTED = re.compile(r"""\"(?:[^"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#[^\n]*""")
 _OPERATOR = re.compile(r"[-+*/%~.|&^<>=(]|\b(?:not|and|or|if|lambda)\b")
+_GROWS = re.compile(r"[\w)\]}][ \t]*(?:\*(?!\*)|<<)|\*=")
 _BRACKET = re.compile(r"[][(){}]")
 _DEEPEST, _MOST_OPERATORS = 50, 500
 _FRAME = late_pattern(r"^  \* (?P<file>.*):(?P<line>\d+), in ", re.MULTILINE)
@@ -87,9 +88,12 @@ def parse_rules(text: str, file: str, layer: Layer = Layer.FLAG) -> RuleFile:
 
 
 def _refuse_bottomless(text: str, file: str) -> None:
-    """The parser follows nesting and chains of operators on the stack of the process, which would end with it."""
+    """The parser follows nesting and chains of operators on the stack of the process, which would end with it; and one
+    multiplication or shift can fill the memory before anybody counts a step."""
     depth = 0
-    for number, line in enumerate(_QUOTED.sub("", text).split("\n"), start=1):
+    for number, line in enumerate(_QUOTED.sub(_stand_in, text).split("\n"), start=1):
+        if _GROWS.search(line):
+            _raise(file, number, 1, "multiplication and shifts have no place in rules")
         operators = len(_OPERATOR.findall(line))
         for mark in _BRACKET.findall(line):
             depth += 1 if mark in "([{" else -1
@@ -97,6 +101,10 @@ def _refuse_bottomless(text: str, file: str) -> None:
                 break
         if depth > _DEEPEST or operators > _MOST_OPERATORS or len(line) - len(line.lstrip()) > 4 * _DEEPEST:
             _raise(file, number, 1, "nested too deeply")
+
+
+def _stand_in(quoted: re.Match[str]) -> str:
+    return "" if quoted[0].startswith("#") else "q"
 
 
 def _evaluate(text: str, file: str, rule: Callable[[str, str, list[object]], None]) -> None:
@@ -177,6 +185,7 @@ _ADVICE = {
     "invalid example": 'Write examples as strings ("git status") or as lists of words (["git", "status"]).',
     "expected every example": "Correct the example under `match`, or the pattern.",
     "expected example to not match": "Take the example out of `not_match`, or make the pattern longer.",
+    "multiplication and shifts": "Write the rules out.",
     "evaluation takes too long": "Write the rules out, or make the loop smaller.",
 }
 

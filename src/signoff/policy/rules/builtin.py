@@ -57,7 +57,7 @@ BUILTINS = _all(
     Builtin("builtin.path.write", _ALLOW, "writes inside a writable root; the change can be undone"),
     Builtin("builtin.path.write-untrusted", _ASK, "changes a file, and the approval policy is untrusted"),
     Builtin("builtin.path.delete", _ASK, "deletes a file"),
-    Builtin("builtin.path.sandboxed", _ALLOW, "the sandbox decides when the command runs"),
+    Builtin("builtin.path.sandboxed", _ALLOW, "left to the sandbox, where the command runs in it"),
     Builtin(
         "builtin.path.unguarded", _ASK, "changes something outside of the workspace, and no sandbox holds it", _NAMED
     ),
@@ -68,7 +68,7 @@ BUILTINS = _all(
     Builtin("builtin.network.on", _ALLOW, "the network is on"),
     Builtin("builtin.network.off", _DENY, "is out of reach: the network is off unless a rule names the host", _NAMED),
     Builtin("builtin.network.unlisted", _ASK, "is not in the allowed_domains", _NAMED),
-    Builtin("builtin.network.sandboxed", _ALLOW, "the sandbox decides when the command runs"),
+    Builtin("builtin.network.sandboxed", _ALLOW, "left to the sandbox, where the command runs in it"),
     Builtin("builtin.tool.harmless", _ALLOW, "touches nothing"),
     Builtin("default.allow", _ALLOW, "no rule speaks about this tool; the default is allow"),
     Builtin("default.ask", _ASK, "no rule speaks about this tool; the default is ask"),
