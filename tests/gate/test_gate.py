@@ -72,6 +72,15 @@ class TestAnswers:
         keys = [request.offers[0].rule for request in scene.person.asked]
         assert keys[0] == ('{"command":["bash","-c","make x"],"cwd":"/data/space","sandbox_permissions":"use_default"}')
 
+    @requirement("APR-044")
+    def test_a_yes_without_a_terminal_is_none_with_one(self, tmp_path: pathlib.Path) -> None:
+        scene = Scene(tmp_path, approval=UNTRUSTED, answers=[ApprovedForSession(), Denied(), ApprovedForSession()])
+        found = [code(scene.run("make x", **more)) for more in ({}, {}, {"tty": True}, {"tty": True}, {"tty": True})]
+        assert found == ["ok", "ok", "review.denied", "ok", "ok"]
+        assert scene.person.asked[1].offers[0].rule == (
+            '{"command":["bash","-c","make x"],"cwd":"/data/space","tty":true,"sandbox_permissions":"use_default"}'
+        )
+
     @requirement("APR-009")
     def test_a_no_reaches_the_agent_with_the_reason_and_the_session_goes_on(self, tmp_path: pathlib.Path) -> None:
         scene = Scene(tmp_path, approval=UNTRUSTED, answers=[Denied(), Denied("use ninja"), Approved()])
