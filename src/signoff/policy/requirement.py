@@ -80,9 +80,10 @@ def changed_beyond(verdict: Verdict, context: Context) -> str | None:
     roots = (context.workspace, *context.writable_roots, "/dev") if context.restricted else ("/",)
     for judgement in verdict.judgements:
         aspect = judgement.aspect
-        changes = isinstance(aspect, FileWrite | FileDelete) and not any(inside(aspect.path, root) for root in roots)
-        if changes and all(match.heuristic for match in judgement.matches):
-            return str(aspect.path)
+        if not isinstance(aspect, FileWrite | FileDelete) or any(inside(aspect.path, root) for root in roots):
+            continue
+        if all(match.heuristic for match in judgement.matches):
+            return aspect.path
     return None
 
 
