@@ -1,20 +1,23 @@
 """What works behind a session: a model with its tools behind a gate. Made by `cli/wiring_acp`, used by `acp/live`."""
 
+from __future__ import annotations
+
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from signoff.agent.event import AgentEvent, TurnEnd
-from signoff.agent.limits import Pause
-from signoff.agent.modes import Option
-from signoff.agent.session_log import SessionLog
-from signoff.approvals.review import Reviewer
-from signoff.domain.tool_server import ToolServer
-from signoff.gate import Sandboxes
-from signoff.providers.provider import Image, Text
-from signoff.tools.ask_user import AskArguments
-from signoff.tools.tool import FileAccess
+if TYPE_CHECKING:
+    from signoff.agent.event import AgentEvent, TurnEnd
+    from signoff.agent.limits import Pause
+    from signoff.agent.modes import Option
+    from signoff.agent.session_log import SessionLog
+    from signoff.approvals.review import Reviewer
+    from signoff.domain.tool_server import ToolServer
+    from signoff.gate import Sandboxes
+    from signoff.providers.provider import Image, Text
+    from signoff.tools.ask_user import AskArguments
+    from signoff.tools.tool import FileAccess
 
 
 class Setup(msgspec.Struct, frozen=True):

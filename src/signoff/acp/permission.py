@@ -6,19 +6,23 @@ cannot be asked at all, which is said and recorded. `required` asks, and whateve
 answers in time is a no in every mode. Only the two `…_always` answers are remembered, per session, by fingerprint.
 """
 
+from __future__ import annotations
+
 import enum
 from collections.abc import Awaitable, Callable
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 
 from signoff.acp.question import Choice, choices, question
-from signoff.approvals.request import ReviewRequest
 from signoff.approvals.review import Presumed
 from signoff.domain.errors import PeerError
 from signoff.domain.review import Abort, Approved, Denied, ReviewDecision
 from signoff.policy.fingerprint import fingerprint
 from signoff.wire import acp_schema as schema
+
+if TYPE_CHECKING:
+    from signoff.approvals.request import ReviewRequest
 
 STANDING_NO = "the person rejected this for the rest of the session"
 

@@ -1,13 +1,14 @@
 """The question to the person behind a client: what is to happen, why it is asked, and what each answer means. Pure."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 from msgspec import UNSET
 
 from signoff.acp.updates import LONGEST_TITLE, cut, printable
-from signoff.approvals.request import Effects, ReviewRequest
 from signoff.domain.intent import Action
 from signoff.domain.review import (
     AddFile,
@@ -23,6 +24,9 @@ from signoff.domain.review import (
 )
 from signoff.domain.visible import visible
 from signoff.wire import acp_schema as schema
+
+if TYPE_CHECKING:
+    from signoff.approvals.request import Effects, ReviewRequest
 
 _KINDS: dict[Action, schema.ToolKind] = {
     Action.READ: "read",
