@@ -26,7 +26,7 @@ def workspace(tmp_path: pathlib.Path, home: pathlib.Path) -> pathlib.Path:
         (["sh", "-c", "echo out; echo err >&2; exit 7"], 7, "out\n", "err\n"),
         (["sh", "-c", "kill -9 $$"], 137, "", ""),
         (["cat"], 0, "fed", ""),
-        (["no-such-program"], 20, "", "signoff: no-such-program cannot be started inside the sandbox: No such file or directory\n"),
+        (["no-such-program"], 20, "", "signoff: no-such-program cannot be started inside the sandbox: No such file or directory\n  Check the name, or give its full path.\n"),
         (["true", "--json"], 0, "", ""),  # options behind the command are the command's
     ],
 )  # fmt: skip
@@ -34,6 +34,32 @@ def test_streams_and_status_are_the_commands(
     workspace: pathlib.Path, words: list[str], status: int, out: str, err: str
 ) -> None:
     assert signoff("sandbox", "--", *words, cwd=workspace, stdin="fed") == (status, out, err)
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "words"),
+    [
+        ("#!/bin/sh\n", 0o644, "chmod +x"),
+        ("no program", 0o755, "names its interpreter in the first line"),
+        ("#!/no/such/interpreter\n", 0o755, "the interpreter it names cannot be seen inside"),
+    ],
+)
+def test_a_program_that_cannot_be_started_comes_with_advice(
+    workspace: pathlib.Path, content: str, mode: int, words: str
+) -> None:
+    (workspace / "tool").write_text(content)
+    (workspace / "tool").chmod(mode)
+    ended = signoff("sandbox", "--", "./tool", cwd=workspace)
+    assert (ended.status, ended.out) == (20, "")
+    assert words in ended.err
+
+
+@pytest.mark.parametrize("command", [["sandbox", "--", "true"], ["exec", "--", "true"]])
+def test_a_directory_that_is_gone_is_named(workspace: pathlib.Path, command: list[str]) -> None:
+    script = 'cd "$0" && rmdir "$0" && exec "$@"'
+    ended = subprocess.run(["sh", "-c", script, str(workspace), PROGRAM, *command], capture_output=True, timeout=60)
+    assert ended.returncode == 2
+    assert b"the current directory cannot be used" in ended.stderr
 
 
 def test_time_limit(workspace: pathlib.Path) -> None:

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from signoff.domain.errors import NotEnforceable
+from signoff.sandbox import cgroups
 from signoff.sandbox.cgroups import MEMORY, PIDS, Facts, Group, Place, facts
 from signoff.sandbox.outcome import Cause, Denial, Request
 from signoff.sandbox.profile import Limits, Profile
@@ -68,6 +69,32 @@ def test_limits_are_written_and_taken_back(tmp_path: pathlib.Path) -> None:
     with pytest.raises(NotEnforceable, match="cannot be set up"):
         Group((Place(MEMORY, 2, str(tmp_path / "absent")),), memory_bytes=1, processes=1).__enter__()
     assert Group((), memory_bytes=1, processes=1).exhausted() is None
+
+
+def test_version_2_is_written_as_its_files_want_it(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a tree of files: machines that give both resources in version 2 are not those this is developed on."""
+    monkeypatch.setattr(os, "urandom", bytes)
+    monkeypatch.setattr(cgroups, "_REMOVAL_SECONDS", 0)
+    group = tmp_path / f"signoff-{os.getpid()}-{bytes(8).hex()}"
+    group.mkdir()
+    for name in ("memory.max", "memory.swap.max", "pids.max", "cgroup.procs"):
+        (group / name).touch()
+    (group / "memory.events").write_text("low 0\nhigh 0\nmax 3\noom 0\noom_kill 0\noom_group_kill 0\n")
+    (group / "pids.events").write_text("max 0\n")
+    places = (Place(MEMORY, 2, str(tmp_path)), Place(PIDS, 2, str(tmp_path)))
+    with Group(places, memory_bytes=1 << 30, processes=40) as made:
+        made.take_in(4711)
+        assert made.exhausted() is None
+        (group / "pids.events").write_text("max 2\n")
+        assert (made.exhausted(), made.exhausted()) == (PIDS, None)
+        (group / "memory.events").write_text("low 0\nhigh 0\nmax 9\noom 1\noom_kill 1\noom_group_kill 0\n")
+        assert (made.exhausted(), made.exhausted()) == (MEMORY, None)
+    written = {
+        name: (group / name).read_text() for name in ("memory.max", "memory.swap.max", "pids.max", "cgroup.procs")
+    }
+    assert written == {
+        "memory.max": str(1 << 30), "memory.swap.max": "0", "pids.max": "40", "cgroup.procs": "4711",
+    }  # fmt: skip
 
 
 @pytest.fixture

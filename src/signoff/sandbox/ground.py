@@ -114,18 +114,14 @@ class Ground:
 
     def undo_forbidden(self) -> str | None:
         """Put out of the way what could not be kept from being made; gives its path."""
-        for root in self._bare:
-            if repository.is_bare(root):
-                os.rename(f"{root}/HEAD", f"{root}/HEAD.refused")
-                return f"{root}/HEAD"
-        if not self.profile.git_write:
-            return None
-        new = sorted(plan.submodules(self.profile) - self._submodules)
-        for path in [*self._absent, *(os.path.join(place, ".git") for place in new)]:
-            if os.path.lexists(path):
-                os.rename(path, f"{path}.refused")
-                return path
-        return None
+        planted = [f"{root}/HEAD" for root in self._bare if repository.is_bare(root)]
+        if self.profile.git_write:
+            new = sorted(plan.submodules(self.profile) - self._submodules)
+            wrong = [*self._absent, *(os.path.join(place, ".git") for place in new)]
+            planted += [path for path in wrong if os.path.lexists(path)]
+        for path in planted:
+            os.rename(path, f"{path}.refused")
+        return planted[0] if planted else None
 
     def _close_pins(self) -> None:
         if self._pins is not None:
@@ -133,6 +129,8 @@ class Ground:
             self._pins = None
 
     def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self.undo_forbidden()  # of a command whose end was not waited for
         self._close_pins()
         for held in self._held:
             held.release()

@@ -5,6 +5,7 @@ with Session(profile, os.environ) as session:
 """
 
 import contextlib
+import errno
 import os
 import threading
 import time
@@ -182,7 +183,10 @@ class Session:
         if kind == serve.NO_DIRECTORY:
             raise ChildFailed(f"the directory {cwd} cannot be entered inside the sandbox: {os.strerror(status)}")
         if kind == serve.NO_PROGRAM:
-            raise ChildFailed(f"{request.argv[0]} cannot be started inside the sandbox: {os.strerror(status)}")
+            raise ChildFailed(
+                f"{request.argv[0]} cannot be started inside the sandbox: {os.strerror(status)}",
+                hint=_what_to_do(request.argv[0], cwd, status, self._ground.environ.get("PATH", "")),
+            )
         killed = os.WIFSIGNALED(status)
         return Outcome(
             exit_code=None if killed else os.WEXITSTATUS(status),
@@ -236,6 +240,21 @@ def _check(request: Request) -> None:
         raise UsageError("there is no program to run")
     if "\0" in "".join(request.argv) or "\0" in (request.cwd or ""):
         raise UsageError("a word of the command contains a NUL character")
+
+
+def _what_to_do(program: str, cwd: str, code: int, path: str) -> str | None:
+    """About a program that the kernel would not start."""
+    if code == errno.EACCES:
+        return "It must be a file that may be executed: chmod +x."
+    if code == errno.ENOEXEC:
+        return "It is no program, and no script that names its interpreter in the first line."
+    if code != errno.ENOENT:
+        return None
+    places = [cwd] if "/" in program else path.split(":")
+    outside = next((found for place in places if os.path.exists(found := os.path.join(place, program))), None)
+    if outside is None:
+        return "Check the name, or give its full path."
+    return f"{outside} is there, but it or the interpreter it names cannot be seen inside: name a readable root."
 
 
 def _limits(limits: Limits, request: Request) -> Limits:
