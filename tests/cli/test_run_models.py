@@ -4,8 +4,10 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from signoff.providers.script import Call, Turn
@@ -218,3 +220,28 @@ def test_a_conversation_that_is_too_long_is_made_shorter(provider: str, workspac
     ended, server = run(workspace, provider, in_turn(*replies))
     assert (ended.status, ended.out) == (0, "All done.\n")
     assert len(server.asked[3].body) < len(server.asked[1].body)
+
+
+TYPED: dict[int, str] = {
+    5: 'XDG_STATE_HOME=/dev/null "$S" run -m echo/echo hello',
+    41: '"$PYTHON" -c "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))" '
+    '"$S" -c policy.decision_timeout_ms=500 run -m scripted/asks hello',
+    141: 'mkfifo pipe; (: < pipe) & exec 4> pipe; wait; "$S" run -m echo/echo hello >&4',
+}
+
+
+@pytest.mark.parametrize("status", TYPED)
+def test_a_run_ends_with_the_status_of_what_stopped_it(status: int, workspace: Path) -> None:
+    turns = (Turn(tools=(Call("run_terminal_cmd", {"command": "rm -rf build"}),)), DONE)
+    (workspace / "asks").write_bytes(b"\n".join(map(msgspec.json.encode, turns)))
+    ended = subprocess.run(
+        ["/bin/sh", "-c", f"{TYPED[status]}\nexit $?"],
+        env={**os.environ, "S": PROGRAM, "PYTHON": sys.executable},
+        cwd=workspace,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=120,
+        start_new_session=True,
+        check=False,
+    )
+    assert (ended.returncode, b"Traceback" in ended.stdout + ended.stderr) == (status, False), ended
