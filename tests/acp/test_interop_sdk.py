@@ -17,6 +17,7 @@ from signoff.acp.transports.pipes import Pipes
 from signoff.acp.transports.socket_client import Reconnecting, SocketClient, dial
 from signoff.acp.transports.websocket import Listen, listen
 from signoff.wire import acp_schema as schema
+from tests.acp.served import COMMAND, environment
 from tests.fakes.acp_agent import Agent
 
 acp = pytest.importorskip("acp", reason="the official SDK (agent-client-protocol) is the peer")
@@ -68,6 +69,27 @@ def test_their_client_drives_our_agent_over_stdio() -> None:
         command = (sys.executable, "-m", "tests.fakes.acp_agent")
         async with acp.spawn_agent_process(client, *command, cwd=ROOT) as (connection, _process):
             await converse(connection, client)
+
+    run(work)
+
+
+def test_their_client_drives_the_whole_program(tmp_path: pathlib.Path) -> None:
+    async def work() -> None:
+        client = TheirClient()
+        places = environment(tmp_path)
+        async with acp.spawn_agent_process(client, *COMMAND, cwd=tmp_path, env=places) as (connection, process):
+            answer = await connection.initialize(protocol_version=65535)
+            assert answer.protocol_version == 1
+            session = await connection.new_session(cwd=str(tmp_path), mcp_servers=[])
+            done = await connection.prompt(prompt=[acp.text_block("hello")], session_id=session.session_id)
+            assert (done.stop_reason, "".join(client.texts)) == ("end_turn", "hello")
+            listed = await connection.list_sessions()
+            assert [one.session_id for one in listed.sessions] == [session.session_id]
+            option = next(one for one in session.config_options if len(one.options) > 1)
+            value = option.options[-1].value
+            await connection.set_config_option(config_id=option.id, session_id=session.session_id, value=value)
+            assert client.options
+        assert process.returncode == 0
 
     run(work)
 
