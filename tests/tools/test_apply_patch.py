@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from signoff.domain.errors import SignoffError
 from signoff.domain.event import ReviewAsked
 from signoff.domain.review import ApplyPatchApprovalRequestEvent, Approved, Denied, UpdateFile
 from signoff.domain.settings import ApprovalPolicy
@@ -140,6 +141,8 @@ def test_the_person_sees_the_true_difference_and_a_yes_covers_each_file(tmp_path
         "a\nb",
         ".git/hooks/post-commit",
         ".GIT/hooks/x",
+        ".g\u200dit/hooks/x",
+        ".git\u200b/hooks/x",
         "hard",
     ],
 )
@@ -250,3 +253,44 @@ def test_a_diff_made_by_git_gives_the_same_bytes(pair: tuple[dict[str, str], dic
         with Ground(place.workspace) as ground:
             carry_out(planned(parse_patch(patch), ground, place), ground)
         assert tree(pathlib.Path(second)) == {name: text.encode() for name, text in after.items()}
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(trees())
+def test_a_patch_and_its_undo_are_nothing(pair: tuple[dict[str, str], dict[str, str]]) -> None:
+    before, after = pair
+    with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
+        patch = git_diff(before, after, pathlib.Path(first))
+        if not patch:
+            return
+        # deletes are asked about, as are more than twenty files
+        bench = Workbench(pathlib.Path(second), answers=[Approved()])
+        for name, text in before.items():
+            write(bench.workspace / name, text)
+        assert bench.patch(patch).ok
+        assert bench.tree() == {name: text.encode() for name, text in after.items()}
+        assert bench.call("undo").ok
+        assert bench.tree() == {name: text.encode() for name, text in before.items()}
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(trees(), st.sampled_from(["missing", "there already", "not found"]), st.booleans())
+def test_nothing_changes_when_any_part_of_a_random_patch_fails(
+    pair: tuple[dict[str, str], dict[str, str]], wrong: str, first_of_all: bool
+) -> None:
+    before, after = pair
+    broken = {
+        "missing": "--- nowhere\n+++ nowhere\n@@ -1 +1 @@\n-x\n+y\n",
+        "there already": "--- /dev/null\n+++ standing\n@@ -0,0 +1 @@\n+y\n",
+        "not found": "--- standing\n+++ standing\n@@ -1 +1 @@\n-quite another line\n+y\n",
+    }[wrong]
+    with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
+        patch = git_diff(before, after, pathlib.Path(first))
+        top = pathlib.Path(second)
+        for name, text in {**before, "standing": "the only line\n"}.items():
+            write(top / name, text)
+        was = tree(top)
+        place = Place(second, "/nowhere")
+        with Ground(place.workspace) as ground, pytest.raises(SignoffError):
+            carry_out(planned(parse_patch(broken + patch if first_of_all else patch + broken), ground, place), ground)
+        assert tree(top) == was
