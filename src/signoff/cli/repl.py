@@ -62,7 +62,7 @@ class Conversing:
         self.model = session.model
         self._chosen = chosen
         self._view = View(self.console, output.paint, window=chosen.live)
-        self._stack = contextlib.ExitStack()
+        self._stack = contextlib.AsyncExitStack()
         self._wired: Wired | None = None
         self._prompt = _prompting()
         self._leaving = False
@@ -79,8 +79,8 @@ class Conversing:
         return self._wired
 
     async def run(self, first: str) -> int:
-        with self._stack:
-            self.reopen(self.mode, self.model)
+        async with self._stack:
+            await self.reopen(self.mode, self.model)
             self.console.print(
                 f"[bold]signoff[/bold]  {visible(self.model)}  mode {self.mode.id}  /help", highlight=False
             )
@@ -100,11 +100,11 @@ class Conversing:
     def leave(self) -> None:
         self._leaving = True
 
-    def reopen(self, mode: Mode, model: str) -> None:
+    async def reopen(self, mode: Mode, model: str) -> None:
         """Another mode or model: the stretch so far ends, and another begins."""
         if self._wired is not None:
             self._wired.run.status = Exit.OK
-            self._stack.close()
+            await self._stack.aclose()
             for option, value in (("mode", mode.id), ("model", model)):
                 self.session.log.append(Configured(option, value))
         self.mode, self.model = mode, model
@@ -135,6 +135,7 @@ class Conversing:
                 ask=go_on,
             )
         )
+        await self._stack.enter_async_context(self._wired.run.tool_servers())
 
     async def _turn(self, text: str) -> None:
         """Ctrl-C stops it; a second one, while it is stopping, leaves."""

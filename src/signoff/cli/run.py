@@ -97,13 +97,18 @@ def worked(output: Output, chosen: Chosen, session: Begun, asked: str) -> int:
 
 async def _turn(wired: Wired, asked: str) -> TurnEnd:
     """Ctrl-C and a request to end stop the turn; what had begun is recorded, and the end is told."""
-    work = asyncio.ensure_future(wired.turn((Text(asked),)))
+    work = asyncio.ensure_future(_with_servers(wired, asked))
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, work.cancel)
     try:
         return await work
     finally:
         await wired.provider.aclose()
+
+
+async def _with_servers(wired: Wired, asked: str) -> TurnEnd:
+    async with wired.run.tool_servers():
+        return await wired.turn((Text(asked),))
 
 
 class _Teller(Protocol):

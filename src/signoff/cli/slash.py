@@ -75,19 +75,19 @@ class Slash:
     async def _model(self, rest: str) -> None:
         if rest:
             await self._chat.wired.provider.aclose()
-            self._chat.reopen(self._chat.mode, rest)
+            await self._chat.reopen(self._chat.mode, rest)
         self._say(f"model {self._chat.model}")
 
     async def _permissions(self, rest: str) -> None:
         if rest:
-            self._chat.reopen(mode_of(rest), self._chat.model)
+            await self._chat.reopen(mode_of(rest), self._chat.model)
         settings = self._chat.settings
         rows = [f"{'→' if mode is self._chat.mode else ' '} {mode.id:5} {mode.description}" for mode in MODES]
         held = f"approval {settings.approval}, sandbox {settings.sandbox.mode}, network {settings.sandbox.network}"
         self._say("\n".join([*rows, held, 'what was approved for longer: "signoff grants list"']))
 
     async def _plan(self, rest: str) -> None:
-        self._chat.reopen(ASK if self._chat.mode is PLAN else PLAN, self._chat.model)
+        await self._chat.reopen(ASK if self._chat.mode is PLAN else PLAN, self._chat.model)
         self._say(f"mode {self._chat.mode.id}: {self._chat.mode.description}")
         for entry in self._chat.wired.conversation.plan:
             self._say(f"[{entry.status}] {entry.content}")
