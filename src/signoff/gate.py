@@ -140,6 +140,8 @@ class Gate:
         reason, amendment = requirement.reason, requirement.proposed_execpolicy_amendment
         decision, by = await self._asking.review(case, verdict, reason, amendment)
         failure = refusal(decision, by_person=by in (DecidedBy.PERSON, DecidedBy.SESSION))
+        if failure is None and followed(case.intent) is not case.intent:
+            failure = Failure(Refused.code, "what it would touch has changed since the question; ask again")
         clearance = Clearance(verdict, requirement, decision, failure, outside=case.escalated)
         return await self._recorded(case, clearance, by)
 
@@ -286,9 +288,14 @@ class Gate:
 
 
 def _followed(case: Case) -> Case:
-    """What is judged and shown is what would really be touched."""
+    """What is judged and shown is what would really be touched; and a yes for the session is for where links lead now."""
     intent = followed(case.intent)
-    return case if intent is case.intent else msgspec.structs.replace(case, intent=intent)
+    if intent is case.intent:
+        return case
+    known = frozenset(case.intent.aspects)
+    led = [getattr(aspect, "path", "") for aspect in intent.aspects if aspect not in known]
+    keys = (*case.keys, *(key_text({"leads_to": path}) for path in led)) if case.keys else ()
+    return msgspec.structs.replace(case, intent=intent, keys=keys)
 
 
 def _unasked(case: Case, verdict: Verdict, requirement: Skip | Forbidden) -> Clearance:

@@ -19,6 +19,7 @@ from signoff.approvals.store import key_text
 from signoff.domain.call import Failure, ToolCall
 from signoff.domain.clearance import Clearance
 from signoff.domain.errors import Aborted, ControlLost, LedgerUnwritable, Refused, ReviewTimeout
+from signoff.domain.intent import FileDelete, FileRead, FileWrite, Intent
 from signoff.domain.settings import Audit
 from signoff.domain.verdict import Verdict
 from signoff.ledger.log import Ticket
@@ -204,7 +205,7 @@ class Arbiter:
             intent=msgspec.structs.replace(intent, justification=request.rationale),
             turn_id=terms.run_id,
             subject=CallSubject(args, request.rationale),
-            keys=(key_text({"tool": request.tool, "action": request.action, "args": request.args, "cwd": terms.cwd}),),
+            keys=(key_text(_key(request, terms.cwd, intent)),),
             source="child",
             enforced=request.requires_policy,
         )
@@ -356,6 +357,13 @@ class Arbiter:
         self._reviews.close()
         for entry in self.left:
             self._record(entry, False, Failure("interrupted", f"the agent ended; last seen as {entry.state}"))
+
+
+def _key(request: ToolRequest, cwd: str, intent: Intent) -> dict[str, object]:
+    """What a yes for the session covers: the same call here, as long as its paths lead to the same places."""
+    places = [aspect.path for aspect in intent.aspects if isinstance(aspect, FileRead | FileWrite | FileDelete)]
+    key = {"tool": request.tool, "action": request.action, "args": request.args, "cwd": cwd}
+    return {**key, "places": places} if places and intent.argv is None else key
 
 
 def _step(failure: Failure) -> Step:

@@ -36,10 +36,11 @@ class Changed(msgspec.Struct, frozen=True):
     diff: str | None = None  # of a dry run
 
 
-class FileKey(msgspec.Struct, frozen=True):
-    """What a yes for the session covers: changes of this file."""
+class FileKey(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a yes for the session covers: changes of this file; that it goes away is another matter."""
 
     path: str
+    deletes: bool = False
 
 
 class ChangingTool(Tool[Arguments], Protocol):
@@ -71,8 +72,8 @@ class ChangingTool(Tool[Arguments], Protocol):
 
     def approval_keys(self, arguments: Arguments, place: Place) -> tuple[Any, ...]:
         aspects = self.touched(arguments, place)
-        changed = (aspect.path for aspect in aspects if isinstance(aspect, FileWrite | FileDelete))
-        return tuple(map(FileKey, dict.fromkeys(changed)))
+        changed = [aspect for aspect in aspects if isinstance(aspect, FileWrite | FileDelete)]
+        return tuple(dict.fromkeys(FileKey(aspect.path, isinstance(aspect, FileDelete)) for aspect in changed))
 
     def subject(self, arguments: Arguments, place: Place) -> Subject | None:
         """The true differences if the call fits the files, else the call as it is."""
