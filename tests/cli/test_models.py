@@ -36,7 +36,8 @@ def test_each_provider_is_listed_with_its_models_or_with_what_is_wrong(
     states = {name: (provider["status"], (provider["error"] or {}).get("code")) for name, provider in by_name.items()}
     golden("cli/models.states.json", json.dumps(states, indent=2) + "\n")
     assert "openai/large\n" in text.out
-    assert "there is no key for anthropic" in text.out
+    assert "no key: set ANTHROPIC_API_KEY\n" in text.out
+    assert "ollama at 127.0.0.1:9 cannot be reached: connection refused\n" in text.out
     assert "No default is set" in text.err
     assert KEY not in ended.out + ended.err + text.out + text.err
 

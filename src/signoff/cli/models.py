@@ -106,6 +106,8 @@ def _print(output: Output, found: tuple[Listed, ...], default: str | None, *, fu
                 output.text(output.paint(f"  … and {rest} more: signoff models {listed.name}", Style.FAINT))
         elif listed.error is not None and not full:
             mark = Style.FAINT if listed.status == "no_key" else Style.WARNING
-            output.text(f"{output.paint(f'{listed.name:16}', mark)} {visible(listed.error.message)}")
+            absent = f"no key: set {VENDORS[listed.name].key_variables[0]}"
+            says = absent if listed.status == "no_key" else listed.error.message
+            output.text(f"{output.paint(f'{listed.name:16}', mark)} {visible(says)}")
     if not full:
         output.say(f"The default is {default}." if default else "No default is set: use -m, or set SIGNOFF_MODEL.")

@@ -2,6 +2,7 @@
 way into the world costs. Only for addresses that are loopback; there is no TLS, no proxy and no redirect to think of."""
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
@@ -93,7 +94,8 @@ class OverLoopback:
             async with asyncio.timeout(CONNECT_S):
                 line = Line(*await asyncio.open_connection(host, port), self._silence_s)
         except (OSError, TimeoutError) as error:
-            raise Unreachable(getattr(error, "strerror", None) or str(error) or "no answer") from None
+            number = error.errno if isinstance(error, OSError) else None
+            raise Unreachable(os.strerror(number).lower() if number else "no answer") from None
         return line, await self._asked(line, request, body)
 
     async def _asked(self, line: Line, request: h11.Request, body: bytes) -> h11.Response:
