@@ -4,8 +4,10 @@ import json
 import pathlib
 from collections.abc import Callable
 
+import pexpect
+
 from tests.clauses import requirement
-from tests.cli.program import signoff
+from tests.cli.program import PROGRAM, signoff
 
 
 def test_tools_are_listed_and_described(home: pathlib.Path, golden: Callable[[str, str], None]) -> None:
@@ -47,3 +49,17 @@ def test_what_is_no_call_is_a_usage_error(home: pathlib.Path, tmp_path: pathlib.
     for words in (("read_file", "--args", "["), ("read_file", "--args", "[]"), ("read_file",), ("nonesuch",)):
         ended = signoff("tools", "call", *words, cwd=tmp_path)
         assert (ended.status, ended.out) == (2, ""), words
+
+
+def test_a_question_is_put_on_the_terminal_and_needs_one(home: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    words = ["tools", "call", "ask_user", "--args", '{"question": "Which one?", "options": ["red", "blue"]}']
+    nobody = signoff(*words, cwd=tmp_path, SIGNOFF_POLICY_AUDIT="auto")
+    person = pexpect.spawn(PROGRAM, words, cwd=str(tmp_path), encoding="utf-8", timeout=60)
+    person.expect("Which one.*2. blue.*> ")
+    person.sendline("2")
+    person.expect("blue\r\n.*blue\r\n|blue\r\n")
+    person.expect(pexpect.EOF)
+    person.close()
+
+    assert (nobody.status, "nobody is there" in nobody.err) == (41, True)
+    assert person.exitstatus == 0

@@ -15,9 +15,11 @@ from signoff.cli.output import Output, json_option
 from signoff.cli.wiring_door import Run
 from signoff.cli.wiring_gate import opened
 from signoff.cli.wiring_servers import tool_servers
+from signoff.config.layers import Configuration
 from signoff.domain.call import ToolResult
 from signoff.domain.errors import Exit, UsageError, exit_of
 from signoff.domain.event import CallProgress, Display, RunEvent, Warned
+from signoff.domain.settings import Audit
 from signoff.domain.visible import visible
 from signoff.sandbox.jobs import Jobs, OnEnd, Running
 from signoff.sandbox.outcome import OnOutput, Request
@@ -25,6 +27,7 @@ from signoff.tools.describe import Description, describe
 from signoff.tools.jobs import job_tools
 from signoff.tools.mcp_tool import PREFIX
 from signoff.tools.registry import Registry
+from signoff.tools.tool import Tool
 from signoff.tools.undo import UndoCall
 from signoff.undo.snapshot import Undo
 
@@ -96,11 +99,24 @@ def call(output: Output, name: str, text: str, approval: str | None, sandbox: st
     flags = {"approval": approval, "sandbox.mode": sandbox}
     chosen = {**output.flags, **{key: value for key, value in flags.items() if value}}
     loaded = wiring.configuration(msgspec.structs.replace(output, flags=chosen))
-    with opened(output, loaded, ("signoff", "tools", "call", name), show=lambda event: _show(output, event)) as run:
+    command = ("signoff", "tools", "call", name)
+    extra = _asking(loaded) if name == "ask_user" else ()
+    with opened(output, loaded, command, tools=extra, show=lambda event: _show(output, event)) as run:
         result = asyncio.run(_call(run, name, args))
         run.status = Exit.OK if result.error is None else exit_of(result.error.code)
     _print(output, result, as_json)
     return run.status
+
+
+def _asking(loaded: Configuration) -> tuple[Tool[Any], ...]:
+    """The question is put on the terminal in front of which we run; without one nobody is there."""
+    from signoff.cli.typed import Typist
+    from signoff.cli.wiring_door import controlling_terminal
+    from signoff.tools.ask_user import AskUser
+
+    policy = loaded.settings.policy
+    terminal = controlling_terminal() if policy.audit is Audit.PROMPT else None
+    return () if terminal is None else (AskUser(Typist(terminal, policy.decision_timeout_ms / 1_000).ask),)
 
 
 async def _call(run: Run, name: str, args: dict[str, Any]) -> ToolResult:
