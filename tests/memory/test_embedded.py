@@ -99,6 +99,13 @@ def test_neighbours_in_a_thread_help_each_other(memory: Embedded) -> None:
     assert told[3] not in found
 
 
+def test_the_reply_to_a_question_is_found_by_the_question(memory: Embedded) -> None:
+    """An answer often names nothing of what it answers."""
+    story = ["Morning.", "Which port does the broker use?", "5671.", "Thanks."]
+    told = memory.add(Candidate("p", "talk", text, thread="t", position=place) for place, text in enumerate(story))
+    assert ids(memory, "port of the broker")[:2] == [told[1], told[2]]
+
+
 def test_the_author_a_question_names_is_preferred(memory: Embedded) -> None:
     _, wanted = memory.add(
         Candidate("p", "note", f"The cache lives in {place}.", author=who)
@@ -220,6 +227,7 @@ def test_meaning_finds_what_words_do_not(tmp_path: pathlib.Path) -> None:
     (first, *_) = meaning.search(Query("p", "dog")).value
     assert first.qa_id == pets
     assert first.why["vector"] > 0
+    assert all(match.relevance >= 0.02 for match in meaning.search(Query("p", "dog")).value)  # trust alone is no answer
     (cat,) = meaning.add((Candidate("p", "cats", "A kitten sleeps."),))
     assert ids(meaning, "feline")[0] == cat
 

@@ -1,5 +1,7 @@
 """signoff memory: what past runs taught, for people to see, correct and take along."""
 
+import shutil
+import sys
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
@@ -121,12 +123,24 @@ def show(output: Output, qa_id: str, as_json: bool) -> None:
     if as_json:
         output.json({"item": item, "history": past})
         return
-    _tell(output, item)
-    output.text("\n" + visible(item.answer) + "\n")
-    for name in ("summary", "tags", "source", "run_id", "calls", "created_at", "validated_at", "used_at", "expires_at"):
+    output.text(f"{output.paint(item.qa_id, Style.TITLE)}  {item.level}, trust {item.trust:.2f}, {item.status}")
+    output.text(f"\n{visible(item.question)}\n\n{visible(item.answer)}\n")
+    output.text(f"{'used':13} {item.used} of {item.shown} times shown")
+    for name in (
+        "project_id",
+        "summary",
+        "tags",
+        "source",
+        "run_id",
+        "calls",
+        "created_at",
+        "validated_at",
+        "used_at",
+        "expires_at",
+    ):
         if value := getattr(item, name):
             output.text(
-                f"{name.replace('_', ' '):13} {visible(', '.join(value) if isinstance(value, tuple) else str(value))}"
+                f"{name.removesuffix('_id').replace('_', ' '):13} {visible(', '.join(value) if isinstance(value, tuple) else str(value))}"
             )
     counts = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in _counts(item).items())
     output.text(f"{'validations':13} {counts or 'none'}")
@@ -138,11 +152,13 @@ def _counts(item: "Item") -> dict[str, int]:
 
 
 def _tell(output: Output, item: "Item") -> None:
-    used = f"used {item.used} of {item.shown}"
-    output.text(
-        f"{output.paint(item.qa_id, Style.TITLE)}  {item.level}  {item.trust:.2f}  {item.status:10}  {used:12}  "
-        f"{visible(' '.join(item.question.split()))}"
-    )
+    """One line; on a terminal no more than fits."""
+    facts = f"  {item.level}  {item.trust:.2f}  {item.status:10}  {f'{item.used}/{item.shown}':5}  "
+    question = visible(" ".join(item.question.split()))
+    if sys.stdout.isatty():
+        room = max(shutil.get_terminal_size().columns - len(item.qa_id) - len(facts), 20)
+        question = question if len(question) <= room else question[: room - 1] + "…"
+    output.text(output.paint(item.qa_id, Style.TITLE) + facts + question)
 
 
 @memory.command("list")
@@ -155,7 +171,7 @@ def _tell(output: Output, item: "Item") -> None:
 def list_(
     output: Output, project: str | None, everything: bool, status: str | None, number: int, as_json: bool
 ) -> None:
-    """List what is remembered: id, level, trust, status, how often it was used, question.
+    """List what is remembered: id, level, trust, status, how often used of how often shown, question.
 
     \b
     Examples:

@@ -23,6 +23,7 @@ from signoff.memory.vectors import encoded, keep, missing
 from signoff.memory.words import wanted
 
 MOST_AT_ONCE = 1_000  # items one sweep expires
+SLIGHTEST = 0.02  # relevance of what fits at all; trust and freshness alone make no answer
 Clock = Callable[[], int]
 
 
@@ -143,7 +144,8 @@ class Embedded:
         query: Query,
     ) -> Reply[tuple[Match, ...]]:
         found = self._finder.find(connection, projects, words, wide)
-        best = sorted(found, key=lambda one: -found[one].relevance)[:wide]
+        fitting = [one for one, how in found.items() if how.relevance >= SLIGHTEST]
+        best = sorted(fitting, key=lambda one: -found[one].relevance)[:wide]
         now = self.clock()
         seen = [_Seen.of(row, found[row[0]], now) for row in _rows(connection, best)]
         names = {project.number: project.name for project in projects}

@@ -38,7 +38,10 @@ class Finder:
             return {}
         if social:
             blended = retrieval.neighbourly(connection, blended, words)
-        certainty = max(retrieval.coverage(connection, lexical), max(soft.values(), default=0.0))
+        nearest = max(vectors.values(), default=0.0)
+        certainty = max(
+            retrieval.coverage(connection, lexical), max(soft.values(), default=0.0), retrieval.MEANING * nearest
+        )
         return retrieval.scaled(blended, certainty)
 
     def _meant(

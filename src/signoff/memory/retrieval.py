@@ -17,6 +17,7 @@ from signoff.memory.words import STOP, wanted
 BOUND = 5_000
 POOL = 64  # the best of those go on
 NEAR = (0.5, 0.25)  # what one and two places away in the same thread lends
+REPLY = 0.15  # what it lends more to what follows, if it asks something: an answer often names nothing itself
 AUTHOR = 0.25  # what it is worth to be by whom the question names
 MEANING, SOFT = 0.5, 1.0  # what the vector and the near words are worth beside the exact words
 TITLE = 2.0  # a word in the question counts as two in the answer
@@ -119,10 +120,10 @@ def neighbourly(connection: sqlite3.Connection, blended: dict[int, Found], quest
         if thread:
             threaded.append(number)
     result = {number: msgspec.structs.replace(found) for number, found in blended.items()}
-    for near, author, here, distance in _neighbours(connection, threaded):
+    for near, author, here, distance, asks in _neighbours(connection, threaded):
         authors[near] = author
         lent = result.setdefault(near, Found(0.0))
-        share = NEAR[distance - 1]
+        share = NEAR[abs(distance) - 1] + (REPLY if asks and distance == 1 else 0.0)
         lent.relevance += share * blended[here].relevance
         lent.words += share * blended[here].words
         lent.vector += share * blended[here].vector
@@ -135,14 +136,14 @@ def neighbourly(connection: sqlite3.Connection, blended: dict[int, Found], quest
 
 
 def _neighbours(connection: sqlite3.Connection, numbers: list[int]) -> list[Any]:
-    """Whatever is up to two places away from these in the same thread: its id, its author, of which it is, how far."""
+    """What is up to two places away from these in the same thread: its id and author, of which, how far, whether that asks."""
     if not numbers:
         return []
     return connection.execute(
-        "SELECT near.id, near.author, here.id, abs(near.position - here.position) AS distance "  # noqa: S608
+        "SELECT near.id, near.author, here.id, near.position - here.position AS distance, instr(here.answer, '?') "  # noqa: S608
         "FROM item here CROSS JOIN item near ON near.project = here.project AND near.thread = here.thread "
         "AND near.position BETWEEN here.position - 2 AND here.position + 2 AND near.thread IS NOT NULL "
-        f"WHERE here.id IN ({','.join('?' * len(numbers))}) AND distance > 0",
+        f"WHERE here.id IN ({','.join('?' * len(numbers))}) AND distance <> 0",
         numbers,
     ).fetchall()
 
