@@ -56,7 +56,8 @@ acp-peers: ## Fetch the ACP programs of others that ours is tried with, into the
 bench-memory: setup ## Measure what memory finds: make bench-memory [DATA=FILE]
 	@DATA='$(DATA)' $(BIN)/python -m benchmarks.memory_quality
 
-golden: setup ## Write the golden files anew; read the diff before committing
+golden: setup ## Write the golden files and the tools' descriptions anew; read the diff before committing
+	@$(BIN)/python -c "import sys; from signoff.tools.describe import described; sys.stdout.buffer.write(described())" > $(VENV)/descriptions.json && mv $(VENV)/descriptions.json src/signoff/tools/descriptions.json
 	@$(BIN)/python -m pytest -q -n 2 --update-golden
 
 acp-schema: setup ## Write the types of the Agent Client Protocol anew: make acp-schema [FROM=DIRECTORY]

@@ -10,12 +10,13 @@ from signoff.domain.call import ToolCall
 from signoff.domain.errors import SignoffError
 from signoff.domain.intent import Action, FileDelete, FileRead, FileWrite, Permission
 from signoff.providers.provider import ToolSpec
-from signoff.tools.describe import describe
+from signoff.tools.describe import Offered, offered, shipped
 from signoff.tools.registry import Registry
 from signoff.tools.tool import Place, Tool, decode
 
 LONGEST_TITLE = 120
-_HARMLESS = frozenset({Permission.FS_READ})
+# In a read-only session commands may run, because the sandbox keeps them from writing.
+_HARMLESS = frozenset({Permission.FS_READ.value, Permission.PROC_EXEC.value})
 _KINDS = {
     "grep": Kind.SEARCH,
     "glob_file_search": Kind.SEARCH,
@@ -47,17 +48,27 @@ class Toolbox:
         self._place = place
         self._read_only = read_only
         self._hidden = hidden
-        self._specs: dict[str, ToolSpec] = {}
+        self._known: dict[str, Offered] = {}
+        self._shipped = shipped()
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """As they are now: the tools of other servers may come and go."""
-        found = (self._registry.find(name) for name in self._registry.names() if name not in self._hidden)
-        return tuple(self._spec(tool) for tool in found if not self._read_only or self._offered(tool))
+        names = [name for name in self._registry.names() if name not in self._hidden]
+        found = {name: self._offered(name) for name in names}
+        return tuple(
+            ToolSpec(name, one.description, one.parameters)
+            for name, one in found.items()
+            if not self._read_only or set(one.permissions) <= _HARMLESS
+        )
 
-    def _spec(self, tool: Tool[Any]) -> ToolSpec:
-        known = self._specs.get(tool.name)
+    def _offered(self, name: str) -> Offered:
+        tool = self._registry.loaded(name)
+        if tool is None and name in self._shipped:
+            return self._shipped[name]
+        tool = tool or self._registry.find(name)
+        known = self._known.get(name)
         if known is None or known.description != tool.description:
-            known = self._specs[tool.name] = ToolSpec(tool.name, tool.description, describe(tool).args_schema)
+            known = self._known[name] = offered(tool)
         return known
 
     def look(self, call: ToolCall) -> Look:
@@ -82,10 +93,6 @@ class Toolbox:
             and all(isinstance(one, FileRead) for one in intent.aspects)
             and call.name not in _ALONE,
         )
-
-    def _offered(self, tool: Tool[Any]) -> bool:
-        """In a read-only session commands may run, because the sandbox keeps them from writing."""
-        return set(tool.permissions) <= {*_HARMLESS, Permission.PROC_EXEC}
 
 
 def _kind(tool: Tool[Any], action: Action, touched: "list[FileRead | FileWrite | FileDelete]") -> Kind:

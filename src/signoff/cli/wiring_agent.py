@@ -3,7 +3,6 @@
 import contextlib
 import datetime
 import os
-import platform
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -166,10 +165,10 @@ def _previous(run_id: str) -> dict[str, str]:
 
 
 def _surroundings(loaded: Configuration, here: Path) -> prompt.Surroundings:
-    settings = loaded.settings
+    settings, machine = loaded.settings, os.uname()
     return prompt.Surroundings(
         workspace=str(here),
-        platform=f"{platform.system()} {platform.machine()}",
+        platform=f"{machine.sysname} {machine.machine}",
         date=datetime.datetime.now().astimezone().date().isoformat(),
         sandbox=settings.sandbox.mode.value,
         network=settings.sandbox.network.value,

@@ -61,6 +61,10 @@ class Registry:
         """Those an agent can use."""
         return sorted({*self._targets, *self._loaded} - _FOR_MEASURING)
 
+    def loaded(self, name: str) -> Tool[Any] | None:
+        """The tool, if it is there without loading it."""
+        return self._loaded.get(name)
+
     def find(self, name: str, version: str = "") -> Tool[Any]:
         """The tool, if it understands calls of that version. An empty version means whatever there is."""
         tool = self._loaded.get(name) or self._load(name)
