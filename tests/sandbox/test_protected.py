@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from signoff.domain.errors import NotEnforceable
-from signoff.sandbox import credentials, placeholders, protected
+from signoff.sandbox import credentials, launch, placeholders, protected
 from signoff.sandbox.ground import journals
 from signoff.sandbox.outcome import Request
 from signoff.sandbox.profile import Profile
@@ -193,6 +193,42 @@ def test_neither_a_closed_directory_nor_a_long_path_hides_a_file_from_the_search
         control = through_a_session(place, [["/usr/bin/python3", "-c", UNLOCK]], mode="danger-full-access")
         subprocess.run(["rm", "-rf", str(place.workspace / ("x" * 200))], check=True)
         assert (read[0]["status"], control[0]["status"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("mode", "owner", "words"),
+    [(0o000, 0, "cannot be read"), (0o755, 0, "cannot be protected"), (0o755, NOBODY, "is a symbolic link")],
+)
+def test_a_root_that_cannot_be_protected_is_refused_and_no_weaker_sandbox_taken(
+    mode: int, owner: int, words: str
+) -> None:
+    """As an ordinary user, for whom there would be one."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can make directories of others")
+    with arena(usable(next(arm for arm in arms() if arm.user == NOBODY))) as place:
+        root = place.base / "root"
+        root.mkdir()
+        (root / ".codex").symlink_to("elsewhere") if owner else None
+        os.chown(root, owner, owner)
+        root.chmod(mode)
+        ran = place.run("true", options=("--writable", str(root)))
+        assert (ran.status, ran.stdout) == (44, ""), ran
+        assert words in ran.stderr
+
+
+def test_a_path_that_is_exchanged_while_the_sandbox_starts_is_refused(workspace: pathlib.Path) -> None:
+    """Between planning and mounting, as if by another process; no weaker sandbox is tried instead."""
+    planned: list[launch.Planned] = []
+
+    def start(plan: launch.Planned) -> launch.Zygote:
+        planned.append(plan)
+        (workspace / ".codex").rename(workspace / "gone")
+        (workspace / ".codex").mkdir()
+        return launch.spawn(plan)
+
+    with pytest.raises(protected.Unprotectable, match="was replaced while the sandbox was being set up"):
+        Session(Profile(workspace=str(workspace)), os.environ, start=start).__enter__()
+    assert len(planned) == 1
 
 
 def test_a_masked_file_saved_anew_is_masked_again(workspace: pathlib.Path) -> None:

@@ -4,8 +4,8 @@ import os
 import pwd
 from collections.abc import Iterator
 
-from signoff.domain.errors import NotEnforceable
 from signoff.policy.rules.sensitive import IN_A_HOME
+from signoff.sandbox.protected import Unprotectable
 
 _IN_THE_SYSTEM = [
     "/etc/shadow",
@@ -62,13 +62,17 @@ def environment_files(root: str) -> list[str]:
                 below, files = _look(entries, root)
         except FileNotFoundError:
             continue
-        except OSError:  # closed to us, but a command could open it again
+        except OSError as error:  # closed to us, but a command could open it again
+            if directory == root:
+                raise Unprotectable(
+                    f"{root} cannot be read: {error.strerror}", hint="Choose a directory of your own."
+                ) from error
             found.append(directory)
             continue
         waiting += below
         found += files
         if len(waiting) > _MOST_DIRECTORIES or len(found) > _MOST_FILES:
-            raise NotEnforceable(
+            raise Unprotectable(
                 f"{root} holds more than {_MOST_DIRECTORIES} directories or {_MOST_FILES} files such as .env, "
                 "so that they cannot all be hidden",
                 hint="Start in a smaller directory, or remove what is not needed.",

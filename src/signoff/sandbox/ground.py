@@ -73,6 +73,8 @@ class Ground:
                 self.identity = identity.choose(self.profile.workspace, mappable=False)
                 self._plan = None
                 continue
+            except protected.Unprotectable:
+                raise
             except NotEnforceable as error:
                 reasons.append(f"{self.backend}: {error.message}")
                 if len(self._candidates) == 1:

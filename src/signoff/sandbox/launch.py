@@ -16,6 +16,7 @@ from signoff.domain.errors import ChildLost, NotEnforceable
 from signoff.sandbox.cgroups import Group
 from signoff.sandbox.inside import serve, zygote
 from signoff.sandbox.notices import Notices
+from signoff.sandbox.protected import Unprotectable
 
 _START = "import sys;sys.path.append(sys.argv[1]);from signoff.sandbox.inside.zygote import start;start(3,4)"
 _START_MS = 20_000
@@ -25,6 +26,9 @@ PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(signoff.__file__)))
 
 class Unmappable(NotEnforceable):
     """The workspace cannot be shown under another owner; another identity may do."""
+
+
+_REFUSALS = {serve.UNMAPPABLE: Unmappable, serve.UNPROTECTABLE: Unprotectable}
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -91,9 +95,7 @@ class Zygote:
             self.notices = Notices(sent.pop(0)) if bits & 2 else None
         if kind != serve.READY:
             reason = data[serve.REPLY.size :].decode("utf-8", "replace")
-            raise (Unmappable if kind == serve.UNMAPPABLE else NotEnforceable)(
-                f"the sandbox cannot be set up: {reason}"
-            )
+            raise _REFUSALS.get(kind, NotEnforceable)(f"the sandbox cannot be set up: {reason}")
 
     def open_pipes(self) -> Pipes:
         """For the next command: those of the one before, where only we and the zygote can have them."""

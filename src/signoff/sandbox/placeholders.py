@@ -12,8 +12,8 @@ import stat
 
 import msgspec
 
-from signoff.domain.errors import NotEnforceable
 from signoff.files.lock import locked, try_acquire
+from signoff.sandbox.protected import Unprotectable
 
 _GUARD = "guard"
 
@@ -127,7 +127,7 @@ def _make(path: str) -> int | None:
     except FileExistsError:
         return None
     except OSError as error:
-        raise NotEnforceable(
+        raise Unprotectable(
             f"{path} cannot be protected, because nothing can be created there: {error.strerror}",
             hint="Run in read-only mode, or give the directory to the user who runs signoff.",
         ) from error

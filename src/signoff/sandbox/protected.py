@@ -24,6 +24,10 @@ _PLACEHELD_IN_A_GITDIR = ("hooks", "info")  # directories anyway; the others as 
 _STAMP_MARGIN_NS = 50_000_000  # time stamps of files are this coarse at worst
 
 
+class Unprotectable(NotEnforceable):
+    """A root is as it must not be. Another backend would not protect it either, so none is tried."""
+
+
 class Pin(msgspec.Struct, frozen=True):
     """A path that becomes a mount point. `closed`: read-only; else only kept from being renamed or removed."""
 
@@ -81,7 +85,7 @@ def must_stay_absent(gitdir: str) -> str | None:
 def pin(path: str, *, closed: bool = True) -> Pin:
     found = os.lstat(path)
     if stat.S_ISLNK(found.st_mode):
-        raise NotEnforceable(
+        raise Unprotectable(
             f"{path} is a symbolic link and cannot be protected",
             hint="Replace the link by what it leads to, or run in read-only mode.",
         )

@@ -26,6 +26,10 @@ class Unmappable(OSError):
     """The file system of a writable root cannot show its files under another owner."""
 
 
+class Unprotectable(OSError):
+    """Something in a root cannot be covered or pinned: the root is to blame, not the machine."""
+
+
 def open_trees(trees: list[Tree], namespaces: dict[tuple[int, int], int]) -> list[int]:
     """Descriptors of detached trees, -1 where an optional source is absent."""
     opened = []
@@ -64,7 +68,12 @@ class Root:
         kernel.mount("none", "/", None, _MS_REC | _MS_PRIVATE)
         self._prepare()
         for kind, *arguments in steps:
-            STEPS[str(kind)](self, *arguments)
+            try:
+                STEPS[str(kind)](self, *arguments)
+            except OSError as error:
+                if kind not in ("mask", "pin"):
+                    raise
+                raise Unprotectable(error.errno, f"{arguments[0]!s} {error.strerror}") from None
         os.chdir(self.at("/"))
         kernel.pivot_here()
 
@@ -137,7 +146,7 @@ class Root:
         tree = kernel.open_tree(self.at(path))
         found = os.fstat(tree)
         if (found.st_dev, found.st_ino) != (device, inode):
-            raise OSError(116, f"{path} was replaced while the sandbox was being set up")
+            raise OSError(116, "was replaced while the sandbox was being set up")
         kernel.set_attributes(tree, attributes)
         kernel.attach(tree, self.at(path))
         os.close(tree)

@@ -24,7 +24,7 @@ INPUT, OUTPUTS, WORDS = (
     2,
     4,
 )  # descriptors sent along, in this order: standard input; output and error; a file of words
-READY, FAILED, UNMAPPABLE, ENDED, NO_DIRECTORY, NO_PROGRAM = range(6)
+READY, FAILED, UNMAPPABLE, UNPROTECTABLE, ENDED, NO_DIRECTORY, NO_PROGRAM = range(7)
 REPLY = struct.Struct("<Biii")  # kind, wait status or error number, leftovers, Landlock level
 LONGEST_MESSAGE = 32_768
 PIPE_SIZE = 65_536

@@ -15,7 +15,7 @@ import os
 import resource
 
 from signoff.sandbox.inside import kernel, landlock, mounts, privileges
-from signoff.sandbox.inside.serve import FAILED, READY, REPLY, UNMAPPABLE, Served
+from signoff.sandbox.inside.serve import FAILED, READY, REPLY, UNMAPPABLE, UNPROTECTABLE, Served
 from signoff.sandbox.inside.spawn import Spawner
 
 NEW_NAMESPACES = 0x3E020000  # user, mounts, processes, IPC, host name, cgroup; all but the network
@@ -76,6 +76,8 @@ def enter(control: int, plan: Plan) -> None:
         _announce(sock, found, -1 if listener is None else listener.detach(), notices)
     except mounts.Unmappable as error:
         _fail(sock, UNMAPPABLE, error)
+    except mounts.Unprotectable as error:
+        _fail(sock, UNPROTECTABLE, error)
     except BaseException as error:
         _fail(sock, FAILED, error)
     else:
