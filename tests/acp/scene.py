@@ -195,7 +195,7 @@ class Scene:
         self.engines = Benches(directory, provider or Scripted(tuple(turns)), limit_s)
         telemetry = Telemetry(sink, warn=self.warned.append)
         self.directory = Directory(
-            Sessions(str(directory / "sessions")), self.engines, MASKS, manner or Manner(), idle_s=idle_s
+            lambda: Sessions(str(directory / "sessions")), self.engines, MASKS, manner or Manner(), idle_s=idle_s
         )
         prompting = Prompting(terms or Terms(), telemetry)
         self.agent = AgentSide(self.directory, prompting, profile or Profile(offered()), MASKS, telemetry)

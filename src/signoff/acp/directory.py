@@ -1,10 +1,11 @@
 """The sessions of a server: those at work here, and all that are kept. One for all connections."""
 
 import asyncio
+import functools
 import os.path
 import time
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -16,9 +17,11 @@ from signoff.acp.options import Chosen
 from signoff.acp.servers import tool_servers
 from signoff.acp.updates import Masks
 from signoff.agent.session_log import Configured, Entry, SessionLog
-from signoff.agent.sessions import Page, Sessions
 from signoff.domain.errors import UsageError
 from signoff.wire import acp_schema as schema
+
+if TYPE_CHECKING:  # opened when there is a session
+    from signoff.agent.sessions import Page, Sessions
 
 
 class Place(Protocol):
@@ -34,15 +37,25 @@ class Place(Protocol):
 
 class Directory:
     def __init__(
-        self, kept: Sessions, engines: Engines, masks: Masks, manner: Manner, *, idle_s: float | None = None
+        self,
+        open_kept: "Callable[[], Sessions]",
+        engines: Engines,
+        masks: Masks,
+        manner: Manner,
+        *,
+        idle_s: float | None = None,
     ) -> None:
-        self._kept = kept
+        self._open_kept = open_kept
         self._engines = engines
         self._masks = masks
         self._manner = manner
         self._idle_s = idle_s
         self._live: dict[str, Live] = {}
         self._sweeping: asyncio.Task[None] | None = None
+
+    @functools.cached_property
+    def _kept(self) -> "Sessions":
+        return self._open_kept()
 
     def __len__(self) -> int:
         return len(self._live)
@@ -86,7 +99,7 @@ class Directory:
     def history(self, live: Live) -> list[Entry]:
         return live.log.events()
 
-    def page(self, cwd: str | None, cursor: str | None, limit: int) -> Page:
+    def page(self, cwd: str | None, cursor: str | None, limit: int) -> "Page":
         return self._kept.list(cwd, cursor, limit)
 
     async def close(self, session_id: str) -> None:
@@ -119,7 +132,8 @@ class Directory:
             self._sweeping.cancel()
         for session_id in tuple(self._live):
             await self.close(session_id)
-        self._kept.close()
+        if "_kept" in self.__dict__:
+            self._kept.close()
 
     def _opened(self, log: SessionLog, setup: Setup, chosen: Chosen, link: Link) -> Live:
         setup = msgspec.structs.replace(setup, session_id=log.id, values=chosen.values)

@@ -6,7 +6,7 @@ import contextlib
 import contextvars
 import signal
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,8 +15,10 @@ from signoff.acp.link import Link
 from signoff.domain.errors import PeerError
 from signoff.sandbox.jobs import Job
 from signoff.sandbox.outcome import Allowance, Backend, OnOutput, Outcome, Output, Request
-from signoff.tools.ask_user import AskArguments
 from signoff.wire import acp_schema as schema
+
+if TYPE_CHECKING:
+    from signoff.tools.ask_user import AskArguments
 
 Owner = Callable[[], Link | None]
 ANSWER = "answer"
@@ -60,7 +62,7 @@ class EditorForms:
         self._session_id = session_id
         self._owner = owner
 
-    async def ask(self, question: AskArguments) -> str | None:
+    async def ask(self, question: "AskArguments") -> str | None:
         choices = [schema.EnumOption(const=option, title=option) for option in question.options]
         answer = schema.StringPropertySchema(title="Answer", oneOf=choices or msgspec.UNSET)
         return await self._filled(question.question, answer)

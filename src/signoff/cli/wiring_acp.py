@@ -2,11 +2,12 @@
 
 import asyncio
 import contextlib
+import functools
 import os
 import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -25,17 +26,19 @@ from signoff.acp.transports import loop
 from signoff.agent.event import TurnEnd
 from signoff.agent.modes import Option, mode_of, options, settings_of
 from signoff.agent.session_log import SessionLog
-from signoff.agent.sessions import Sessions
 from signoff.cli import wiring
 from signoff.cli.output import Output
 from signoff.config import locations
 from signoff.config.layers import Configuration
 from signoff.domain.errors import ConfigUnreadable, Exit, SignoffError
-from signoff.domain.settings import Audit
-from signoff.ledger.redact import Redactor
+from signoff.domain.settings import Audit, Redact
 from signoff.providers.provider import Image, Text
 from signoff.wire import acp_schema as schema
 from signoff.wire import jsonrpc
+
+if TYPE_CHECKING:
+    from signoff.agent.sessions import Sessions
+    from signoff.ledger.redact import Redactor
 
 COMMANDS: Mapping[str, str] = {
     "compact": "Condense the conversation to make room",
@@ -184,7 +187,7 @@ def serve_over(output: Output, serving: ServeOptions) -> int:
 
 def agent_side(output: Output, serving: ServeOptions, sink: Sink | None) -> AgentSide:
     settings = wiring.configuration(output).settings
-    masks = Redactor(settings.ledger.redact, reversible=False)
+    masks = _Masks(settings.ledger.redact)
     scope, telemetry = Scope(serving.permission_scope), Telemetry(sink, warn=output.warn)
     engines = Engines(output, serving)
     manner = Manner(
@@ -194,8 +197,7 @@ def agent_side(output: Output, serving: ServeOptions, sink: Sink | None) -> Agen
         permission_timeout_s=serving.permission_timeout_ms / 1_000,
         warn=output.warn,
     )
-    kept = Sessions(str(locations.sessions(os.environ)))
-    directory = Directory(kept, engines, masks, manner, idle_s=_seconds(serving.session_ttl_ms))
+    directory = Directory(_sessions, engines, masks, manner, idle_s=_seconds(serving.session_ttl_ms))
     prompting = Prompting(Terms(asks=scope.prompts, timeout_s=_seconds(serving.prompt_timeout_ms)), telemetry)
     profile = Profile(
         offered(),
@@ -211,6 +213,31 @@ def agent_side(output: Output, serving: ServeOptions, sink: Sink | None) -> Agen
 
     limits = Limits(in_flight_sends=serving.max_in_flight_sends)
     return AgentSide(directory, prompting, profile, masks, telemetry, limits=limits, report=report)
+
+
+def _sessions() -> "Sessions":
+    from signoff.agent.sessions import Sessions
+
+    return Sessions(str(locations.sessions(os.environ)))
+
+
+class _Masks:
+    """Loaded with the first thing there is to mask."""
+
+    def __init__(self, level: Redact) -> None:
+        self._level = level
+
+    @functools.cached_property
+    def _redactor(self) -> "Redactor":
+        from signoff.ledger.redact import Redactor
+
+        return Redactor(self._level, reversible=False)
+
+    def text(self, text: str) -> str:
+        return self._redactor.text(text)
+
+    def value(self, value: Any) -> Any:
+        return self._redactor.value(value)
 
 
 async def _authenticate(engines: Engines) -> None:
