@@ -9,6 +9,7 @@ import pytest
 from signoff.config import amendments
 from signoff.config.project import project_id
 from signoff.config.rules import Places
+from signoff.domain.review import ToolRule
 from tests.cli.program import signoff
 
 HAND_WRITTEN = 'prefix_rule(\n    pattern=["cargo", ["test", "check"]],\n    decision="allow",\n)\n'
@@ -65,3 +66,16 @@ def test_an_id_that_fits_none_is_refused(name: str, said: str, granted: Places) 
     ended = signoff("grants", "revoke", name, cwd=granted.project)
     assert ended.status == 2
     assert said in ended.err
+
+
+def test_what_a_tool_was_allowed_is_listed_and_revoked_and_the_policy_is_as_before(places: Places) -> None:
+    places.user_policy.parent.mkdir(parents=True)
+    mine = '# mine\n[[rule]]\ntool = "x"\ndecision = "ask"\n'
+    places.user_policy.write_text(mine, encoding="utf-8")
+    amendments.allow_tool(places.user_policy, ToolRule("calendar.create", paths=("/srv/\x1b[2J",)), None)
+    (line,) = signoff("grants", "list", cwd=places.project).out.splitlines()
+    assert line.endswith("every project  until revoked            the tool calendar.create for /srv/‹ESC›[2J")
+    (one,) = json.loads(signoff("grants", "list", "--json", cwd=places.project).out)["grants"]
+    assert one["rule"] == {"tool": "calendar.create", "paths": ["/srv/\x1b[2J"]}
+    assert signoff("grants", "revoke", line.split()[0], cwd=places.project).status == 0
+    assert places.user_policy.read_text(encoding="utf-8") == mine
