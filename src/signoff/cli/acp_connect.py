@@ -77,6 +77,8 @@ async def _talk(output: Output, options: ConnectOptions, prompts: tuple[str, ...
             screen.stop = Exit.OK
             async for prompt in _asked(prompts, interactive):
                 await _prompt(screen, session, prompt)
+            if interactive:  # a prompt that was stopped is no failure of the conversation
+                screen.stop = Exit.OK
         run.status = screen.stop
     return screen.stop
 

@@ -137,7 +137,9 @@ def _action(request: schema.RequestPermissionRequest) -> Action:
 
 def _call(request: schema.RequestPermissionRequest, run_id: str) -> ToolCall:
     shown = request.toolCall
-    args: dict[str, Any] = shown.rawInput if isinstance(shown.rawInput, dict) else {"input": str(shown.rawInput or "")}
+    args: dict[str, Any] = {"input": str(shown.rawInput)} if shown.rawInput else {}
+    if isinstance(shown.rawInput, dict):
+        args = shown.rawInput
     if isinstance(shown.locations, list) and shown.locations:
         args = {**args, "paths": [each.path for each in shown.locations]}
     name = str(shown.name or shown.kind or "tool")
