@@ -13,6 +13,7 @@ from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from rich.console import Console
 
+from signoff.agent.conversation import last_text
 from signoff.agent.modes import Mode
 from signoff.agent.session_log import Configured
 from signoff.approvals.request import ReviewRequest
@@ -94,6 +95,7 @@ class Conversing:
                     await self._turn(text)
                 text = ""
             await self.wired.provider.aclose()
+            self.wired.learn(Exit.OK, last_text(self.wired.conversation))
             self.wired.run.status = Exit.OK
         return Exit.OK
 
