@@ -48,7 +48,7 @@ def written(path: pathlib.Path, text: str) -> str:
 def test_echo_says_again_what_the_person_said_last() -> None:
     stream = events(Echo(), said("user", "first"), said("assistant", "first"), said("user", "hello  wide\nworld"))
     assert text_of(stream) == "hello  wide\nworld"
-    assert stream[-2:] == [Usage(5, 3, cost_usd=0.0), Stopped("end")]
+    assert stream[-2:] == [Usage(3, 3, cost_usd=0.0), Stopped("end")]
 
 
 def test_a_turn_comes_as_reasoning_text_tool_requests_usage_and_an_end(tmp_path: pathlib.Path) -> None:

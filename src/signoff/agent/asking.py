@@ -51,6 +51,7 @@ class Asking:
         self._provider = provider
         self._tools = tools
         self._specs: tuple[ToolSpec, ...] = ()
+        self._weighed: tuple[tuple[ToolSpec, ...], str, int] = ((), "", 0)
         self._terms = terms
         self._budget = budget
         self._show = show
@@ -64,7 +65,7 @@ class Asking:
         try:
             answer = await self._asked(conversation)
         except ContextOverflow:
-            room = int(compaction.HALVED * compaction.tokens(conversation.messages))
+            room = int(compaction.HALVED * conversation.tokens)
             await self._make_room(conversation, 0.0)
             conversation.condense(compaction.fitted(conversation.messages, room))
             answer = await self._asked(conversation)
@@ -106,8 +107,8 @@ class Asking:
 
     async def _make_room(self, conversation: Conversation, full: float) -> None:
         limit = self._terms.limits.context_tokens
-        overhead = compaction.tokens((Message("system", (Text(self.system),)),), self._specs)
-        before = compaction.tokens(conversation.messages) + overhead
+        overhead = self._overhead()
+        before = conversation.tokens + overhead
         if before <= limit * full or len(conversation.messages) < 3:
             return
         start = compaction.split(conversation.messages, int(min(limit, before) * compaction.KEPT))
@@ -117,6 +118,14 @@ class Asking:
             shorter = compaction.summarised(shorter, start, summary, conversation.plan)
         conversation.condense(shorter)
         self._show(Compacted(before, compaction.tokens(shorter) + overhead))
+
+    def _overhead(self) -> int:
+        """What every request carries besides the conversation, in tokens; the same until the tools or the words change."""
+        specs, system, known = self._weighed
+        if specs is not self._specs or system != self.system:
+            known = compaction.tokens((Message("system", (Text(self.system),)),), self._specs)
+            self._weighed = (self._specs, self.system, known)
+        return known
 
     async def _summary(self, messages: tuple[Message, ...]) -> str:
         """In the model's words; where it cannot give them, in a line for each message."""

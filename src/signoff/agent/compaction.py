@@ -7,7 +7,7 @@ import msgspec
 
 from signoff.agent.render import cut
 from signoff.domain.event import PlanEntry
-from signoff.providers.provider import Image, Message, Text, ToolSpec
+from signoff.providers.provider import Message, Text, ToolSpec
 
 FULL = 0.8  # of the context, then room is made
 KEPT = 0.3  # of the context, for the last exchanges
@@ -25,12 +25,14 @@ SUMMARISE = (
 def tokens(messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> int:
     """About how many: four characters make one."""
     characters = sum(len(tool.description) + len(str(tool.parameters)) for tool in tools)
-    images = 0
-    for message in messages:
-        characters += len(message.text) + len(message.reasoning) + len(message.carry)
-        characters += sum(len(request.name) + len(request.arguments) for request in message.tool_requests)
-        images += sum(isinstance(part, Image) for part in message.content)
-    return characters // 4 + images * IMAGE_TOKENS
+    return (characters + sum(map(size, messages))) // 4
+
+
+def size(message: Message) -> int:
+    """In characters; an image counts as many as its tokens would be."""
+    parts = sum(len(part.text) if isinstance(part, Text) else 4 * IMAGE_TOKENS for part in message.content)
+    requests = sum(len(request.name) + len(request.arguments) for request in message.tool_requests)
+    return parts + requests + len(message.reasoning) + len(message.carry)
 
 
 def split(messages: Sequence[Message], room: int) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from signoff.agent.compaction import size
 from signoff.agent.event import Look, Reason, Spent
 from signoff.agent.session_log import (
     CallBegan,
@@ -29,6 +30,7 @@ class Conversation:
     def __init__(self, log: SessionLog, entries: Iterable[Entry] = ()) -> None:
         self._log = log
         self.messages: list[Message] = []
+        self._sized = (0, 0)  # so many messages, so many characters: what came since is added when somebody asks
         self.plan: tuple[PlanEntry, ...] = ()
         self.spent = Spent()
         self.run_id = ""  # of the run whose ledger has the session's last calls
@@ -46,6 +48,14 @@ class Conversation:
     @property
     def session_id(self) -> str:
         return self._log.id
+
+    @property
+    def tokens(self) -> int:
+        """About how many it is. Counted once for each message, however often it is asked."""
+        counted, characters = self._sized
+        characters += sum(map(size, self.messages[counted:]))
+        self._sized = (len(self.messages), characters)
+        return characters // 4
 
     @property
     def unanswered(self) -> tuple[ToolRequest, ...]:
@@ -82,15 +92,19 @@ class Conversation:
 
     def condense(self, messages: tuple[Message, ...]) -> None:
         self._log.append(Condensed(messages))
-        self.messages = list(messages)
+        self._begin_with(messages)
 
     def clear(self) -> None:
         self._log.append(Cleared())
-        self.messages, self.plan = [], ()
+        self._begin_with(())
+        self.plan = ()
 
     def close_turn(self, reason: Reason, spent: Spent) -> None:
         self._log.append(TurnClosed(reason.value, spent), sync=True)
         self.spent = spent
+
+    def _begin_with(self, messages: tuple[Message, ...]) -> None:
+        self.messages, self._sized = list(messages), (0, 0)
 
     def _show(self, message: Message) -> None:
         if message.role == "assistant":
@@ -106,9 +120,10 @@ class Conversation:
             case Planned(entries=entries):
                 self.plan = entries
             case Condensed(messages=messages):
-                self.messages = list(messages)
+                self._begin_with(messages)
             case Cleared():
-                self.messages, self.plan = [], ()
+                self._begin_with(())
+                self.plan = ()
             case TurnClosed(spent=spent):
                 self.spent = spent
             case RunOpened(run_id=run_id):

@@ -3,7 +3,9 @@
 A line that cannot be read is one that was torn by a death; it was never acknowledged and is left out.
 """
 
+import contextlib
 import os
+import threading
 from collections.abc import Callable, Iterator
 from typing import Self
 
@@ -82,8 +84,42 @@ class Entry(msgspec.Struct, frozen=True):
     what: SessionEvent
 
 
+LINGER_S = 0.02  # what is wanted meanwhile is synced together
+LONGEST_SYNC_S = 10.0
 _decoder = msgspec.json.Decoder(Entry)
 _encoder = msgspec.json.Encoder()
+
+
+class Syncing:
+    """Gets a file onto the disk a moment after it was wanted, without anybody waiting for it: no effect hangs on it, the
+    ledger has its own order."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._wanted = threading.Event()
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def want(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="session-log", daemon=True)
+            self._thread.start()
+        if not self._wanted.is_set():
+            self._wanted.set()
+
+    def close(self) -> None:
+        if self._thread is not None:
+            self._over.set()
+            self._wanted.set()
+            self._thread.join(LONGEST_SYNC_S)
+
+    def _work(self) -> None:
+        while not self._over.is_set():
+            self._wanted.wait()
+            self._over.wait(LINGER_S)
+            self._wanted.clear()
+            with contextlib.suppress(OSError):  # the next write will say what is wrong with the disk
+                os.fdatasync(self._descriptor)
 
 
 class SessionLog:
@@ -103,6 +139,7 @@ class SessionLog:
         self._descriptor = descriptor
         self._clock = clock
         self._on_append = on_append
+        self._syncing = Syncing(descriptor)
         self._on_close = on_close
 
     @property
@@ -110,11 +147,11 @@ class SessionLog:
         return self.opened.session_id
 
     def append(self, event: SessionEvent, *, sync: bool = False) -> None:
-        """On return the event outlives this process; with `sync` the loss of power too."""
+        """On return the event outlives this process; with `sync` soon the loss of power too."""
         entry = Entry(int(self._clock() * 1_000), event)
         write_whole(self._descriptor, _encoder.encode(entry) + b"\n")
         if sync:
-            os.fdatasync(self._descriptor)
+            self._syncing.want()
         self._on_append(entry)
 
     def events(self) -> list[Entry]:
@@ -122,6 +159,7 @@ class SessionLog:
 
     def close(self) -> None:
         if self._descriptor >= 0:
+            self._syncing.close()
             os.close(self._descriptor)
             self._descriptor = -1
             self._on_close()

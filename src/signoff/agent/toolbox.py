@@ -49,17 +49,21 @@ class Toolbox:
         self._read_only = read_only
         self._hidden = hidden
         self._known: dict[str, Offered] = {}
+        self._revision = -1
+        self._specs: tuple[ToolSpec, ...] = ()
         self._shipped = shipped()
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """As they are now: the tools of other servers may come and go."""
-        names = [name for name in self._registry.names() if name not in self._hidden]
-        found = {name: self._offered(name) for name in names}
-        return tuple(
-            ToolSpec(name, one.description, one.parameters)
-            for name, one in found.items()
-            if not self._read_only or set(one.permissions) <= _HARMLESS
-        )
+        if self._registry.revision != self._revision:
+            self._revision = self._registry.revision
+            names = [name for name in self._registry.names() if name not in self._hidden]
+            self._specs = tuple(
+                ToolSpec(name, one.description, one.parameters)
+                for name, one in {name: self._offered(name) for name in names}.items()
+                if not self._read_only or set(one.permissions) <= _HARMLESS
+            )
+        return self._specs
 
     def _offered(self, name: str) -> Offered:
         tool = self._registry.loaded(name)

@@ -44,14 +44,17 @@ class Registry:
         self._targets = dict(targets)
         self._loaded: dict[str, Tool[Any]] = {}
         self._makers: dict[str, Callable[[], Tool[Any]]] = {}
+        self.revision = 0  # another one means that other tools may be there
 
     def add(self, tool: Tool[Any]) -> None:
         """A tool that is made at run time."""
         self._loaded[tool.name] = tool
+        self.revision += 1
 
     def remove(self, name: str) -> None:
         """Forget a tool that was added."""
         self._loaded.pop(name, None)
+        self.revision += 1
 
     def later(self, name: str, make: Callable[[], Tool[Any]]) -> None:
         """A tool that is made when it is first called."""
