@@ -91,7 +91,7 @@ class Live:
         if self.owner is not None:
             self.owner.update(self.id, updates)
 
-    async def choose(self, option: str, value: object) -> None:
+    def choose(self, option: str, value: object) -> None:
         """Raises UsageError for what is not offered. Takes effect with the next turn."""
         before = self.chosen
         self.chosen = before.choose(option, value)
@@ -100,8 +100,6 @@ class Live:
             return
         self.setup = msgspec.structs.replace(self.setup, values=self.chosen.values)
         self.log.append(Configured(option, self.chosen.values[option]))
-        if self.turn is None:
-            await self._leave_engine()
 
     def changes(self, option: str) -> list[schema.SessionUpdate]:
         """What a client has to be told after `option` was chosen."""
@@ -141,6 +139,8 @@ class Live:
     async def work(self, parts: tuple[Text | Image, ...], command: tuple[str, str] | None) -> TurnEnd:
         """Do what was asked for. From here on the client is told what happens."""
         self.title = self.title or first_line(Message("user", parts).text)
+        if self.setup != self._opened_with:
+            await self._leave_engine()
         if self._engine is None:
             self._opened_with = self.setup
             self._engine = await self._engines.open(self.setup, self.log, self._surroundings())

@@ -3,6 +3,7 @@
 The options are the truth; modes and models are two of them under other names, so the three never disagree.
 """
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -52,6 +53,7 @@ class Chosen(msgspec.Struct, frozen=True):
         return {"modes": self.modes, "configOptions": self.config, "models": self.models}
 
 
+@functools.lru_cache(maxsize=64)  # told again and again, with every change of any of them
 def _select(option: Option, value: str) -> schema.SessionConfigOption:
     return schema.SessionConfigOptionSelect(
         id=option.id,

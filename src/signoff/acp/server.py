@@ -4,6 +4,7 @@ agent = AgentSide(directory, prompting, profile)
 peer = agent.connect(outlet)        # a transport does this for every connection, then feeds `peer.receive`
 """
 
+import contextlib
 import datetime
 import itertools
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -119,34 +120,42 @@ class AgentSide:
             "session/list": self._list,
             "session/close": self._close,
             "session/delete": self._delete,
+            "session/prompt": self._prompt,
+        }
+        at_once: dict[str, Callable[[Link, Any], object]] = {
             "session/set_mode": self._set_mode,
             "session/set_config_option": self._set_config_option,
             "session/set_model": self._set_model,
-            "session/prompt": self._prompt,
         }
         bound: dict[str, Handler] = {name: self._guarded(link, handler) for name, handler in table.items()}
+        bound |= {name: self._guarded_at_once(link, handler) for name, handler in at_once.items()}
         bound["initialize"] = lambda call, request: self._initialize(link, request)
         bound["session/cancel"] = lambda call, request: self._cancel(link, request)
         return bound
 
     def _guarded(self, link: Link, handler: Callable[[Link, Call, Any], Awaitable[object]]) -> Handler:
         async def answer(call: Call, request: Any) -> object:
-            if link.capabilities is None:
-                raise RequestFailed(jsonrpc.INVALID_REQUEST, "initialize comes first")
-            if not self._offers(call.method):
-                raise method_not_found(call.method)
-            try:
+            self._admit(link, call)
+            with _in_their_words():
                 return await handler(link, call, request)
-            except NotFound as error:
-                raise RequestFailed(jsonrpc.NOT_FOUND, error.message) from error
-            except UsageError as error:
-                raise invalid_params(f"{error.message}. {error.hint}" if error.hint else error.message) from error
-            except NoModel as error:
-                raise RequestFailed(jsonrpc.AUTH_REQUIRED, f"{error.message}. {error.hint}") from error
-            except ToolConflict as error:
-                raise RequestFailed(jsonrpc.INVALID_REQUEST, error.message, {"code": error.code}) from error
 
         return answer
+
+    def _guarded_at_once(self, link: Link, handler: Callable[[Link, Any], object]) -> Handler:
+        """For what waits for nothing: it is answered without a task."""
+
+        def answer(call: Call, request: Any) -> object:
+            self._admit(link, call)
+            with _in_their_words():
+                return handler(link, request)
+
+        return answer
+
+    def _admit(self, link: Link, call: Call) -> None:
+        if link.capabilities is None:
+            raise RequestFailed(jsonrpc.INVALID_REQUEST, "initialize comes first")
+        if not self._offers(call.method):
+            raise method_not_found(call.method)
 
     def _offers(self, method: str) -> bool:
         can = self._profile.capabilities
@@ -234,21 +243,21 @@ class AgentSide:
         self._telemetry.tell(Name.SESSION_DELETE, request.sessionId, call.internal_id)
         return schema.DeleteSessionResponse()
 
-    async def _set_mode(self, link: Link, call: Call, request: schema.SetSessionModeRequest) -> object:
-        await self._chosen(link, request.sessionId, MODE, request.modeId)
+    def _set_mode(self, link: Link, request: schema.SetSessionModeRequest) -> object:
+        self._chosen(link, request.sessionId, MODE, request.modeId)
         return schema.SetSessionModeResponse()
 
-    async def _set_model(self, link: Link, call: Call, request: schema.SetSessionModelRequest) -> object:
-        await self._chosen(link, request.sessionId, MODEL, request.modelId)
+    def _set_model(self, link: Link, request: schema.SetSessionModelRequest) -> object:
+        self._chosen(link, request.sessionId, MODEL, request.modelId)
         return schema.SetSessionModelResponse()
 
-    async def _set_config_option(self, link: Link, call: Call, request: schema.SetSessionConfigOptionRequest) -> object:
-        live = await self._chosen(link, request.sessionId, request.configId, request.value)
+    def _set_config_option(self, link: Link, request: schema.SetSessionConfigOptionRequest) -> object:
+        live = self._chosen(link, request.sessionId, request.configId, request.value)
         return schema.SetSessionConfigOptionResponse(configOptions=live.chosen.config)
 
-    async def _chosen(self, link: Link, session_id: str, option: str, value: object) -> Live:
+    def _chosen(self, link: Link, session_id: str, option: str, value: object) -> Live:
         live = self._directory.owned(link, session_id)
-        await live.choose(option, value)
+        live.choose(option, value)
         live.tell(*live.changes(option))
         return live
 
@@ -268,6 +277,21 @@ class AgentSide:
         except SignoffError:
             return  # it has ended already, or was never ours
         await live.stop()
+
+
+@contextlib.contextmanager
+def _in_their_words() -> Iterator[None]:
+    """What goes wrong, with the protocol's codes."""
+    try:
+        yield
+    except NotFound as error:
+        raise RequestFailed(jsonrpc.NOT_FOUND, error.message) from error
+    except UsageError as error:
+        raise invalid_params(f"{error.message}. {error.hint}" if error.hint else error.message) from error
+    except NoModel as error:
+        raise RequestFailed(jsonrpc.AUTH_REQUIRED, f"{error.message}. {error.hint}") from error
+    except ToolConflict as error:
+        raise RequestFailed(jsonrpc.INVALID_REQUEST, error.message, {"code": error.code}) from error
 
 
 def _signed_in(link: Link) -> None:
