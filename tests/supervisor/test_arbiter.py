@@ -6,6 +6,7 @@ import queue
 import threading
 from typing import Any
 
+import msgspec
 import pytest
 
 from signoff.approvals.masked import Masked
@@ -38,6 +39,9 @@ class Child:
         assert isinstance(message, PolicyDecision)
         self.lines.put(message)
         return True
+
+    def send_line(self, line: bytes) -> bool:
+        return self.send(msgspec.json.decode(line, type=PolicyDecision))
 
     def answer(self) -> PolicyDecision:
         return self.lines.get(timeout=WAIT)

@@ -30,7 +30,11 @@ def real(path: str) -> str:
         return os.path.realpath(path)
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:  # not there, or not for us: the part that is there still counts
+    except FileNotFoundError:  # the part that is there still counts
+        parent, name = os.path.split(path)
+        dangling = os.path.islink(path) or name in ("", ".", "..")
+        return os.path.realpath(path) if dangling or parent == path else os.path.join(real(parent or "."), name)
+    except OSError:
         return os.path.realpath(path)
     try:
         found = os.readlink(f"/proc/self/fd/{descriptor}")

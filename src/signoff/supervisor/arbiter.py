@@ -30,6 +30,7 @@ from signoff.supervisor.foreign import Kind, foreign_intent
 from signoff.supervisor.pending import Pending, Step, Table
 from signoff.supervisor.reviews import Reviews
 from signoff.supervisor.session import Heard, Lost, ParsedEvent, ParseFailed, now
+from signoff.wire import control
 from signoff.wire.control import ControlMessage, PolicyDecision
 from signoff.wire.tool_events import PolicyAck, ToolEvent, ToolProgress, ToolRequest, ToolResult
 
@@ -50,6 +51,7 @@ class Log(Protocol):
 
 class Channel(Protocol):
     def send(self, message: ControlMessage) -> bool: ...
+    def send_line(self, line: bytes) -> bool: ...
 
 
 class OnUnenforcedDeny(enum.StrEnum):
@@ -174,7 +176,8 @@ class Arbiter:
         if not isinstance(settled, Verdict):
             clearance, ticket = settled
             if request.requires_policy:
-                ticket.add_done_callback(lambda done: self._answer(channel, request, clearance, done.error))
+                yes = control.encode(self._permission(request, clearance)) if clearance.failure is None else None
+                ticket.add_done_callback(lambda done: self._answer(channel, request, clearance, done.error, yes))
             else:
                 self._answer(channel, request, clearance, ticket.error)
         else:
@@ -217,14 +220,22 @@ class Arbiter:
             self._refuse(channel, request, f"nobody could be asked: {result}", Step.DENY)
 
     def _answer(
-        self, channel: Channel, request: ToolRequest, clearance: Clearance | None, error: LedgerUnwritable | None
+        self,
+        channel: Channel,
+        request: ToolRequest,
+        clearance: Clearance | None,
+        error: LedgerUnwritable | None,
+        yes: bytes | None = None,
     ) -> None:
-        """Tell the child, once, what the door said. A decision that is not on disk is a no, and the end of the run."""
+        """Tell the child, once, what the door said. A decision that is not on disk is a no, and the end of the run.
+
+        `yes` is the line for it, where there was time to write it while the disk was busy.
+        """
         failure = clearance.failure if clearance is not None else None
         if error is not None:
             failure = Failure(error.code, error.message)
         if failure is None:
-            self._allow(channel, request, clearance)
+            self._allow(channel, request, yes or control.encode(self._permission(request, clearance)))
         else:
             rule = clearance.verdict.winner.rule_id if clearance and clearance.verdict.winner else None
             self._refuse(channel, request, failure.message, _step(failure), rule)
@@ -232,25 +243,26 @@ class Arbiter:
             code = "user_cancel" if failure.code == Aborted.code else "fatal_error"
             self._stop(Stop(failure.message, code, failure.code))
 
-    def _allow(self, channel: Channel, request: ToolRequest, clearance: Clearance | None) -> None:
+    def _allow(self, channel: Channel, request: ToolRequest, yes: bytes) -> None:
         if self._advance(request, Step.ALLOW) is None:
             return
         self.tally.allowed += 1
-        winner = clearance.verdict.winner if clearance else None
         if request.requires_policy:
-            channel.send(
-                PolicyDecision(
-                    1,
-                    now(),
-                    self._terms.run_id,
-                    request.id,
-                    "allow",
-                    (winner and winner.reason) or "allowed by policy",
-                    winner.rule_id if winner else POLICY_OFF,
-                    winner.constraints if winner else None,
-                    winner.expires_in_ms if winner else None,
-                )
-            )
+            channel.send_line(yes)
+
+    def _permission(self, request: ToolRequest, clearance: Clearance | None) -> PolicyDecision:
+        winner = clearance.verdict.winner if clearance else None
+        return PolicyDecision(
+            1,
+            now(),
+            self._terms.run_id,
+            request.id,
+            "allow",
+            (winner and winner.reason) or "allowed by policy",
+            winner.rule_id if winner else POLICY_OFF,
+            winner.constraints if winner else None,
+            winner.expires_in_ms if winner else None,
+        )
 
     def _refuse(
         self, channel: Channel, request: ToolRequest, reason: str, step: Step, rule_id: str | None = None

@@ -159,7 +159,10 @@ class Session:
         return self.send(PolicyPing(1, now(), self.spec.run_id, ping_id, CAPABILITIES, timeout, nonce=self.trust.nonce))
 
     def send(self, message: ControlMessage) -> bool:
-        return self.writer.send(control.encode(message))
+        return self.send_line(control.encode(message))
+
+    def send_line(self, line: bytes) -> bool:
+        return self.writer.send(line)
 
     def control(self, command: ControlCommand) -> bool:
         match command:
