@@ -63,9 +63,11 @@ class Preparation:
             case Request():
                 said = {"name": text(record.name), "rationale": text(record.rationale)}
                 return replace(record, **self._arguments(record.args), **said)
-            case Decision():
-                said = {"name": text(record.name), "reason": text(record.reason)}
-                return replace(record, **said, matches=tuple(map(self._match, record.matches)))
+            case Decision(name=name, reason=reason):
+                matches = tuple(map(self._match, record.matches))
+                if text(name) is name and text(reason) is reason and matches == record.matches:
+                    return record  # as nearly always, and somebody waits for this one
+                return replace(record, name=text(name), reason=text(reason), matches=matches)
             case Review():
                 said = {"question": text(record.question), "rejection": text(record.rejection)}
                 return replace(record, **said, amendment=self._words(record.amendment))
