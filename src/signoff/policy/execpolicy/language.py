@@ -90,10 +90,11 @@ def parse_rules(text: str, file: str, layer: Layer = Layer.FLAG) -> RuleFile:
 def _refuse_bottomless(text: str, file: str) -> None:
     """The parser follows nesting and chains of operators on the stack of the process, which would end with it; and one
     multiplication or shift can fill the memory before anybody counts a step."""
-    depth = 0
-    for number, line in enumerate(_QUOTED.sub(_stand_in, text).split("\n"), start=1):
-        if _GROWS.search(line):
-            _raise(file, number, 1, "multiplication and shifts have no place in rules")
+    bare, depth = _QUOTED.sub("q", text), 0
+    if (grows := _GROWS.search(bare)) is not None:
+        number = bare.count("\n", 0, grows.start()) + 1
+        _raise(file, number, 1, "multiplication and shifts have no place in rules")
+    for number, line in enumerate(bare.split("\n"), start=1):
         operators = len(_OPERATOR.findall(line))
         for mark in _BRACKET.findall(line):
             depth += 1 if mark in "([{" else -1
@@ -101,10 +102,6 @@ def _refuse_bottomless(text: str, file: str) -> None:
                 break
         if depth > _DEEPEST or operators > _MOST_OPERATORS or len(line) - len(line.lstrip()) > 4 * _DEEPEST:
             _raise(file, number, 1, "nested too deeply")
-
-
-def _stand_in(quoted: re.Match[str]) -> str:
-    return "" if quoted[0].startswith("#") else "q"
 
 
 def _evaluate(text: str, file: str, rule: Callable[[str, str, list[object]], None]) -> None:
