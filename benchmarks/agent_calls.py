@@ -24,7 +24,7 @@ def measure() -> list[Figure]:
         bare: list[float] = []
         slopes: list[float] = []
         for turn in range(ROUNDS + 1):
-            one, many = (_seconds(calls, workspace, environ) for calls in (1, MANY))
+            one, many = (seconds(calls, workspace, environ) for calls in (1, MANY))
             bash = statistics.median(_bash() for _ in range(MANY))
             if turn:
                 slopes.append((many - one) / (MANY - 1))
@@ -33,7 +33,7 @@ def measure() -> list[Figure]:
     return [at_most("a further tool call of the agent", ratio, 12, reference="bash -c true")]
 
 
-def _seconds(calls: int, workspace: Path, environ: dict[str, str]) -> float:
+def seconds(calls: int, workspace: Path, environ: dict[str, str]) -> float:
     started = time.perf_counter()
     words = [PROGRAM, "run", "--no-memory", "-m", f"openai/{calls}", "go"]
     ended = subprocess.run(
