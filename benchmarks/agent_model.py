@@ -26,6 +26,8 @@ def serving() -> Iterator[str]:
 
     class Answering(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else the second write of an answer waits for the first to be confirmed
+        wbufsize = -1
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
