@@ -51,7 +51,7 @@ def judge(admission: Admission, path: str, headers: Mapping[str, Sequence[str]])
         return Refusal(404, f"nothing here; the endpoint is {PATH}")
     called = headers.get("host", ())
     if len(called) != 1 or not _is_ours(admission, _name_of(called[0])):
-        return Refusal(403, "this server does not answer to that Host; name it with --allow-host")
+        return Refusal(403, "this server does not answer to that Host; use the address it listens on")
     if any(origin not in admission.origins for origin in headers.get("origin", ())):
         return Refusal(403, "pages of this Origin may not connect; name it with --allow-origin")
     if admission.token is not None and not _has_token(admission.token, headers.get("authorization", ())):
