@@ -34,13 +34,16 @@ ASPECTS: st.SearchStrategy[Aspect] = st.one_of(
     ),
 )
 POLICIES = st.builds(
-    lambda decision, action, paths, hosts: PolicyRule(
-        "r", decision, HERE, action=action, paths=paths, hosts=() if paths else hosts
-    ),
+    lambda decision, action, place: PolicyRule("r", decision, HERE, action=action, kind=place[0], places=place[1]),
     st.sampled_from(Decision),
     st.sampled_from([None, "read", "write", "fs.delete"]),
-    st.sampled_from([(), ("a",), ("/etc",), ("~/.ssh", ".env")]),
-    st.sampled_from([(), ("a.example",), ("*.example",)]),
+    st.sampled_from(
+        [
+            (None, ()),
+            *(("paths", places) for places in [("a",), ("/etc",), ("~/.ssh", ".env")]),
+            *(("hosts", places) for places in [("a.example",), ("*.example",)]),
+        ]
+    ),
 )
 CONTEXTS = st.builds(context, st.sampled_from(ApprovalPolicy), st.sampled_from(SandboxMode))
 

@@ -54,7 +54,7 @@ def _opens(opened_by: OpenedBy, named: bool) -> bool:
 def _speaking(aspect: Aspect | None, intent: Intent, rules: Rules, context: Context) -> tuple[tuple[Match, bool], ...]:
     """The written rules that speak about it, each with whether it names the place."""
     spoken = [
-        (_match(rule), rule.names_the_place) for rule in rules.written if rule.speaks_about(intent, aspect, context)
+        (_match(rule), rule.kind is not None) for rule in rules.written if rule.speaks_about(intent, aspect, context)
     ]
     if isinstance(aspect, Host) and rules.networks:
         spoken += [(_network_match(rule), True) for rule in rules.networks if _concerns(rule, aspect)]

@@ -61,7 +61,7 @@ def _builtin(rule: Builtin) -> Entry:
 
 def _spelled(rule: PolicyRule) -> str:
     parts = [f"{key}={value}" for key, value in (("tool", rule.tool), ("action", rule.action)) if value]
-    parts += [f"{key}={' '.join(value)}" for key, value in (("paths", rule.paths), ("hosts", rule.hosts)) if value]
+    parts += [f"{rule.kind}={' '.join(rule.places)}"] if rule.kind else []
     return f"{rule.id}: {', '.join(parts) or 'every call'}"
 
 

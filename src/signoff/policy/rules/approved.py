@@ -61,21 +61,22 @@ def approved(text: str) -> list[tuple[ToolRule, int | None]]:
     found = []
     for one in parse_policy(text, "").rules if MARK in text else ():
         if one.id.startswith(MARK) and one.tool is not None:
-            rule = ToolRule(one.tool, one.action, one.paths, one.hosts)
+            rule = ToolRule(one.tool, one.action, **({one.kind: one.places} if one.kind else {}))
             if _found(text, rule_text(rule, one.expires_ms)) is not None:
                 found.append((rule, one.expires_ms))
     return found
 
 
 def in_force(rule: ToolRule, source: Source, expires_ms: int | None = None) -> PolicyRule:
+    kind = "paths" if rule.paths else "hosts" if rule.hosts else None
     return PolicyRule(
         rule_id(rule),
         Decision.ALLOW,
         source,
         tool=rule.tool,
         action=rule.action,
-        paths=rule.paths,
-        hosts=rule.hosts,
+        kind=kind,
+        places=rule.paths or rule.hosts,
         expires_ms=expires_ms,
     )
 

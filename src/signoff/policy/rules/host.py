@@ -3,6 +3,9 @@
 import functools
 import ipaddress
 
+from signoff.domain.context import Context
+from signoff.domain.intent import Aspect, Host
+
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -33,14 +36,22 @@ def covers(pattern: str, host: str) -> bool:
     return name == normal(pattern)
 
 
-def problem(pattern: str) -> str | None:
-    """What is wrong with a pattern, if anything."""
-    if pattern == "*" or _network(pattern) is not None:
+class Hosts:
+    """The kind of rule that names hosts."""
+
+    def covers(self, pattern: str, aspect: Aspect, context: Context, *, strict: bool) -> bool:
+        return isinstance(aspect, Host) and covers(pattern, aspect.name)
+
+    def problem(self, pattern: str) -> str | None:
+        if pattern == "*" or _network(pattern) is not None:
+            return None
+        name = pattern.removeprefix("*.")
+        if not name or "*" in name or any(sign in "/?#@ \t:" for sign in name):
+            return f"{pattern!r} is not a host name, *.suffix, address or network"
         return None
-    name = pattern.removeprefix("*.")
-    if not name or "*" in name or any(sign in "/?#@ \t:" for sign in name):
-        return f"{pattern!r} is not a host name, *.suffix, address or network"
-    return None
+
+    def example(self, text: str, context: Context) -> Aspect:
+        return Host(text)
 
 
 @functools.lru_cache(1024)

@@ -4,6 +4,9 @@ import fnmatch
 import functools
 import unicodedata
 
+from signoff.domain.context import Context
+from signoff.domain.intent import Aspect, FileDelete, FileRead, FileWrite
+
 _GLOB = frozenset("*?[")
 
 
@@ -57,6 +60,29 @@ def lies_below(pattern: str, path: str, *, workspace: str, home: str | None) -> 
         if not fnmatch.fnmatchcase(names[position], part):
             return False
     return False
+
+
+class Paths:
+    """The kind of rule that names files and directories."""
+
+    def covers(self, pattern: str, aspect: Aspect, context: Context, *, strict: bool) -> bool:
+        if not isinstance(aspect, FileRead | FileWrite | FileDelete):
+            return False
+        workspace, home = context.workspace, context.home
+        if covers(pattern, aspect.path, workspace=workspace, home=home, fold=strict):
+            return True
+        removes = strict and isinstance(aspect, FileDelete)
+        return removes and lies_below(pattern, aspect.path, workspace=workspace, home=home)
+
+    def problem(self, pattern: str) -> str | None:
+        if not pattern:
+            return "paths cannot be empty"
+        return "paths cannot contain `..`" if ".." in pattern.split("/") else None
+
+    def example(self, text: str, context: Context) -> Aspect:
+        """As if it stood in the workspace, or at home."""
+        root = context.home if text.startswith("~/") else context.workspace
+        return FileRead(text if text.startswith("/") else f"{root}/{text.removeprefix('~/')}")
 
 
 def _anchored(pattern: str, workspace: str, home: str | None) -> tuple[str, ...] | None:

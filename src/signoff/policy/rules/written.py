@@ -9,17 +9,22 @@ import msgspec
 
 from signoff.domain.context import Context
 from signoff.domain.errors import RulesInvalid
-from signoff.domain.intent import Action, Aspect, FileDelete, FileRead, FileWrite, Host, Intent, Permission
+from signoff.domain.intent import Action, Aspect, Intent, Permission
 from signoff.domain.late import late, late_pattern
 from signoff.domain.settings import DefaultAction
 from signoff.domain.verdict import Decision, Layer, Source
-from signoff.policy.rules import host, path, tool
+from signoff.policy.rules import tool
+from signoff.policy.rules.host import Hosts
+from signoff.policy.rules.kind import Kind
+from signoff.policy.rules.path import Paths
 
 if TYPE_CHECKING:
     import tomllib
 else:
     tomllib = late("tomllib")
 
+KINDS: dict[str, Kind] = {"paths": Paths(), "hosts": Hosts()}  # by the key in `_Table` under which a rule names places
+_EXAMPLES = Context(workspace="/workspace", home="/home")  # where the examples of a rule are
 _DECISIONS = {"allow": Decision.ALLOW, "ask": Decision.ASK, "deny": Decision.DENY}
 _ACTIONS = frozenset([*map(str, Action), *map(str, Permission)])
 _HEADER = late_pattern(r"^\s*\[\[\s*rule\s*\]\]")
@@ -36,8 +41,8 @@ class PolicyRule(msgspec.Struct, frozen=True):
     source: Source
     tool: str | None = None
     action: str | None = None
-    paths: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
+    kind: str | None = None  # of KINDS
+    places: tuple[str, ...] = ()
     reason: str | None = None
     match: tuple[str, ...] = ()
     not_match: tuple[str, ...] = ()
@@ -46,40 +51,26 @@ class PolicyRule(msgspec.Struct, frozen=True):
     expires_in_ms: int | None = None
 
     def speaks_about(self, intent: Intent, aspect: Aspect | None, context: Context) -> bool:
-        """A rule with paths or hosts is for those aspects; one without is for the call as a whole."""
+        """A rule that names places is for what touches those; one without is for the call as a whole."""
         if self.expires_ms is not None and context.now_ms >= self.expires_ms:
             return False
         if self.tool is not None and not tool.covers(self.tool, intent.tool):
             return False
         if self.action is not None and self.action not in self._actions(intent, aspect):
             return False
-        if self.hosts:
-            return isinstance(aspect, Host) and any(host.covers(pattern, aspect.name) for pattern in self.hosts)
-        if self.paths:
-            return isinstance(aspect, FileRead | FileWrite | FileDelete) and self._reaches(aspect, context)
-        return True
+        return self.kind is None or (aspect is not None and self.names(aspect, context))
+
+    def names(self, aspect: Aspect, context: Context) -> bool:
+        """Is it one of the places this rule names?"""
+        kind, strict = KINDS[self.kind or ""], self.decision > Decision.ALLOW
+        return any(kind.covers(pattern, aspect, context, strict=strict) for pattern in self.places)
 
     def _actions(self, intent: Intent, aspect: Aspect | None) -> tuple[str, ...]:
         """What the aspect does, whatever the caller calls it; the caller's word counts for the call as a whole."""
         own = () if aspect is None else _ACTIONS_OF.get(type(aspect).__name__, ())
-        if own and (self.names_the_place or self.decision == Decision.ALLOW):
+        if own and (self.kind is not None or self.decision == Decision.ALLOW):
             return own
         return (*own, str(intent.action))
-
-    @property
-    def names_the_place(self) -> bool:
-        return bool(self.paths or self.hosts)
-
-    def _reaches(self, aspect: FileRead | FileWrite | FileDelete, context: Context) -> bool:
-        restrictive = self.decision > Decision.ALLOW
-        for pattern in self.paths:
-            if path.covers(pattern, aspect.path, workspace=context.workspace, home=context.home, fold=restrictive) or (
-                restrictive
-                and isinstance(aspect, FileDelete)
-                and path.lies_below(pattern, aspect.path, workspace=context.workspace, home=context.home)
-            ):
-                return True
-        return False
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -138,15 +129,15 @@ def _rule(table: _Table, number: int, file: str, line: int, layer: Layer) -> Pol
     problem = _problem(table)
     if problem:
         raise RulesInvalid(f"{file}:{line}:1: {problem}", hint="Correct this rule.")
-    expires = table.expires
+    expires, kind = table.expires, next((key for key in KINDS if getattr(table, key)), None)
     return PolicyRule(
         id=table.id or f"rule[{number}]",
         decision=_DECISIONS[table.decision],
         source=Source(layer, file, line),
         tool=table.tool,
         action=table.action,
-        paths=table.paths,
-        hosts=table.hosts,
+        kind=kind,
+        places=getattr(table, kind) if kind else (),
         reason=table.reason,
         match=table.match,
         not_match=table.not_match,
@@ -175,24 +166,18 @@ def _problem(table: _Table) -> str | None:
         return "expires needs an offset, as in 2030-01-31T12:00:00Z"
     if table.expires_in_ms is not None and table.expires_in_ms <= 0:
         return "expires_in_ms must be a positive number"
-    if table.paths and table.hosts:
-        return "one rule names paths or hosts, not both"
-    if table.tool == "" or table.id == "" or "" in table.paths:
-        return "id, tool and paths cannot be empty"
-    if any({".", ".."} & set(pattern.split("/")) - {"."} for pattern in table.paths):
-        return "paths cannot contain `..`"
-    return next((said for pattern in table.hosts if (said := host.problem(pattern))), None)
+    if sum(bool(getattr(table, key)) for key in KINDS) > 1:
+        return f"one rule names {' or '.join(KINDS)}, not both"
+    if table.tool == "" or table.id == "":
+        return "id and tool cannot be empty"
+    said = (kind.problem(pattern) for key, kind in KINDS.items() for pattern in getattr(table, key))
+    return next(filter(None, said), None)
 
 
 def _fits(rule: PolicyRule, example: str) -> bool:
-    """An example is a host, a path or a tool, whichever the rule is about; paths as in a workspace /workspace."""
-    if rule.hosts:
-        return any(host.covers(pattern, example) for pattern in rule.hosts)
-    if rule.paths:
-        place = example if example.startswith("/") else f"/workspace/{example}"
-        place = f"/home{example[1:]}" if example.startswith("~/") else place
-        fold = rule.decision > Decision.ALLOW
-        return any(path.covers(one, place, workspace="/workspace", home="/home", fold=fold) for one in rule.paths)
+    """An example is a place or a tool, whichever the rule is about."""
+    if rule.kind is not None:
+        return rule.names(KINDS[rule.kind].example(example, _EXAMPLES), _EXAMPLES)
     return rule.tool is None or tool.covers(rule.tool, example)
 
 
