@@ -24,7 +24,9 @@ _MS = click.IntRange(min=1)
 
 @click.group(cls=Group)
 def acp() -> None:
-    """Serve our agent to editors, or speak to another agent, over the Agent Client Protocol.
+    """Serve our agent to editors, or speak to another agent (ACP).
+
+    ACP is the Agent Client Protocol.
 
     \b
     Examples:
@@ -44,18 +46,34 @@ def client() -> None:
     """
 
 
+def _number(name: str, default: int, least: int, meaning: str) -> Callable[[Any], Any]:
+    return click.option(name, type=click.IntRange(min=least), default=default, show_default=True, help=meaning)
+
+
 def _serve_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
-            click.option("--transport", type=click.Choice(["stdio", "ws"]), default="stdio", show_default=True),
-            click.option("--listen", default="127.0.0.1:8900", show_default=True, metavar="HOST:PORT", help="For ws."),
+            click.option(
+                "--transport",
+                type=click.Choice(["stdio", "ws"]),
+                default="stdio",
+                show_default=True,
+                help="Standard streams for one client, or WebSocket for many.",
+            ),
+            click.option(
+                "--listen",
+                default="127.0.0.1:8900",
+                show_default=True,
+                metavar="HOST:PORT",
+                help="For ws: where to listen.",
+            ),
             click.option(
                 "-m",
                 "--model",
                 "models",
                 multiple=True,
                 metavar="PROVIDER/MODEL",
-                help="Instead of the setting; may be repeated: the first is used, the others can be chosen.",
+                help="Who answers; else the setting `model.name`. May be repeated: the first is used, the others can be chosen.",
             ),
             click.option(
                 "--permission-mode",
@@ -71,21 +89,24 @@ def _serve_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 show_default=True,
                 help="Ask about single calls, about whole prompts, or both.",
             ),
-            click.option("--permission-timeout-ms", type=_MS, default=300_000, show_default=True),
+            _number("--permission-timeout-ms", 300_000, 1, "How long a question may stay open in the client."),
             click.option("--prompt-timeout-ms", type=_MS, help="Stop a prompt after so long; no limit unless given."),
             click.option("--session-ttl-ms", type=_MS, help="Close sessions idle for so long; they can be taken up."),
-            click.option("--max-in-flight-sends", type=click.IntRange(min=1), default=64, show_default=True),
-            click.option("--session-page-size", type=click.IntRange(min=1), default=50, show_default=True),
+            _number("--max-in-flight-sends", 64, 1, "Messages on their way to a slow client before the agent waits."),
+            _number("--session-page-size", 50, 1, "Sessions in one page of session/list."),
             click.option("--session-titles", is_flag=True, help="Tell the title of a session after its first prompt."),
             click.option("--client-terminals", is_flag=True, help="Run commands in the client, outside our sandbox."),
             click.option("--strict-version", is_flag=True, help="Refuse clients of another protocol version."),
             click.option("--telemetry", metavar="FILE", help="Append what happens to a file, one JSON line each."),
             click.option("--token-file", metavar="FILE", help="For ws: clients must present the token in this file."),
             click.option(
-                "--allow-origin", multiple=True, metavar="ORIGIN", help="For ws: a web page that may connect."
+                "--allow-origin",
+                multiple=True,
+                metavar="ORIGIN",
+                help="For ws: a web page that may connect; repeatable.",
             ),
-            click.option("--tls-cert", metavar="FILE", help="For ws."),
-            click.option("--tls-key", metavar="FILE", help="For ws."),
+            click.option("--tls-cert", metavar="FILE", help="For ws: the certificate chain of wss://, as PEM."),
+            click.option("--tls-key", metavar="FILE", help="For ws: the private key of the certificate, as PEM."),
         )
     ):
         command = option(command)
@@ -96,7 +117,7 @@ def _serve_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @_serve_options
 @click.pass_context
 def serve(ctx: click.Context, /, **options: Any) -> int:
-    """Be an agent for an editor: over standard streams, or for many clients over WebSocket.
+    """Be an agent for editors, over standard streams or WebSocket.
 
     Every call of the agent goes through the gate; what the policy asks about is asked in the editor.
 
@@ -118,10 +139,22 @@ def _connect_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
             click.option("--cmd", metavar="COMMAND", help='The agent to start, e.g. "gemini --acp".'),
-            click.option("--args", "more", multiple=True, metavar="WORD", help="A further word: --args=--flag."),
+            click.option(
+                "--args",
+                "more",
+                multiple=True,
+                metavar="WORD",
+                help="A further word of the command, as in --args=--flag; repeatable.",
+            ),
             click.option("--endpoint", metavar="URL", help="The agent to find, ws://… or wss://…"),
             click.option("--cwd", metavar="DIR", help="Where the session works; the current directory unless given."),
-            click.option("--prompt", "prompts", multiple=True, metavar="TEXT", help="May be repeated: one session."),
+            click.option(
+                "--prompt",
+                "prompts",
+                multiple=True,
+                metavar="TEXT",
+                help="What to ask the agent; repeatable, all in one session.",
+            ),
             click.option("--session-id", metavar="ID", help="Take this session up instead of a new one."),
             click.option(
                 "--permission-decision",
@@ -130,11 +163,15 @@ def _connect_options(command: Callable[..., Any]) -> Callable[..., Any]:
             ),
             click.option("--permission-message", metavar="TEXT", help="Shown with every answer; stays here."),
             click.option("--json", "as_json", is_flag=True, help="One JSON document a line on stdout."),
-            click.option("--request-timeout-ms", type=click.IntRange(min=0), default=300_000, show_default=True),
-            click.option("--ws-heartbeat-ms", type=click.IntRange(min=0), default=15_000, show_default=True),
-            click.option("--ws-reconnect-attempts", type=click.IntRange(min=0), default=2, show_default=True),
-            click.option("--ws-reconnect-base-delay-ms", type=click.IntRange(min=0), default=200, show_default=True),
-            click.option("--max-in-flight-sends", type=click.IntRange(min=1), default=64, show_default=True),
+            _number("--request-timeout-ms", 300_000, 0, "How long a request to the agent may take; 0 for no limit."),
+            _number(
+                "--ws-heartbeat-ms", 15_000, 0, "For an endpoint: how often to see whether it is there; 0 for never."
+            ),
+            _number("--ws-reconnect-attempts", 2, 0, "For an endpoint: how often to look for it when it is lost."),
+            _number(
+                "--ws-reconnect-base-delay-ms", 200, 0, "For an endpoint: the first pause before that; each is longer."
+            ),
+            _number("--max-in-flight-sends", 64, 1, "Messages on their way to the agent before we wait."),
             click.option("--token-file", metavar="FILE", help="For an endpoint that wants a token."),
         )
     ):
@@ -146,9 +183,9 @@ def _connect_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @_connect_options
 @click.pass_context
 def connect(ctx: click.Context, /, **options: Any) -> int:
-    """Speak to an agent: start it (--cmd) or find it (--endpoint), send prompts, show what it does.
+    """Speak to an agent: send prompts, show what it does.
 
-    The agent's requests for files and terminals go through our gate and run in our sandbox, whoever the agent is. Without
+    The agent is started (--cmd) or found (--endpoint). The agent's requests for files and terminals go through our gate and run in our sandbox, whoever the agent is. Without
     --prompt a terminal is a conversation; elsewhere standard input is the prompt.
 
     \b

@@ -34,6 +34,12 @@ class Group(click.Group):
             raise UsageError(f'"{ctx.command_path}" has no command {name!r}', hint=hint)
         return super().resolve_command(ctx, args)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Every summary whole: click would cut them to one line of the terminal."""
+        commands = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(limit=200)) for name, one in commands if one])
+
 
 class Application(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -42,7 +42,7 @@ def _find(name: str) -> Path:
 
 run_argument = click.argument("name", metavar="[RUN]", default=reading.LAST, shell_complete=_complete_run)
 output_option = click.option(
-    "-o", "--output", "target", type=click.File("wb"), default="-", help="Write here, not to stdout."
+    "-o", "--output", "target", type=click.File("wb"), default="-", help="Write to this file, not to stdout."
 )
 key_option = click.option("--key", type=click.Path(dir_okay=False), help="An Ed25519 key (PEM or OpenSSH).")
 
@@ -123,7 +123,7 @@ def show(output: Output, name: str, as_html: bool, target: BinaryIO, as_json: bo
 
 @audit.command()
 @run_argument
-@click.option("-f", "--follow", is_flag=True, help="Go on until the run ends.")
+@click.option("-f", "--follow", is_flag=True, help="Show what comes, until the run ends.")
 @click.option("-n", "--number", default=10, show_default=True, help="How many of the last records to begin with.")
 @click.option("--json", "as_json", is_flag=True, help="Print each record as a line of JSON.")
 @click.pass_obj
@@ -227,7 +227,14 @@ def check(output: Output, name: str, anchor: str | None, key: str | None, as_jso
 
 @audit.command()
 @run_argument
-@click.option("--format", "form", type=click.Choice(["jsonl", "otlp"]), default="jsonl", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "otlp"]),
+    default="jsonl",
+    show_default=True,
+    help="jsonl: the lines as they are; otlp: a trace in OTLP/JSON.",
+)
 @output_option
 def export(name: str, form: str, target: BinaryIO) -> None:
     """Give a ledger to another program: its lines as they are, or a trace in OTLP/JSON.

@@ -18,8 +18,9 @@ from signoff.domain.errors import UsageError
 @click.argument("prompt", required=False)
 @click.pass_obj
 def chat(output: Output, /, prompt: str | None, **options: Any) -> int:
-    """Talk with our own agent. /help lists what can be typed besides prompts; Ctrl-C stops a turn, twice leaves.
+    """Talk with our own agent, at the terminal or in a pipe.
 
+    /help lists what can be typed besides prompts; Ctrl-C stops a turn, twice leaves.
     In a pipe, or with --json, it answers once and ends like `run`.
 
     \b

@@ -128,7 +128,7 @@ def set_one(output: Output, key: str, value: str, project: bool) -> None:
 @project_option
 @click.pass_obj
 def unset(output: Output, key: str, project: bool) -> None:
-    """Take one setting out of a configuration file, so that a weaker layer holds again.
+    """Take one setting out of a configuration file; a weaker layer holds again.
 
     \b
     Examples:
@@ -177,7 +177,9 @@ def path(output: Output, as_json: bool) -> None:
 @click.option("--remove", is_flag=True, help="Stop trusting the project.")
 @click.pass_obj
 def trust_project(output: Output, directory: Path, remove: bool) -> None:
-    """Let a project's .signoff folder and .mcp.json count, as they stand now; a later change needs another look.
+    """Let a project's .signoff folder and .mcp.json count, as they stand now.
+
+    A later change needs another look.
 
     \b
     Examples:

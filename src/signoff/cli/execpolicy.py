@@ -17,7 +17,9 @@ from signoff.policy.ruleset import Rules
 
 @click.group(cls=Group)
 def execpolicy() -> None:
-    """Ask rule files, and nothing else, about a command: no scripts are split, no built-in rule speaks.
+    """Ask rule files, and nothing else, about a command.
+
+    No scripts are split, and no built-in rule speaks.
 
     \b
     Examples:
@@ -26,7 +28,9 @@ def execpolicy() -> None:
 
 
 @execpolicy.command(context_settings=COMMAND_LINE)
-@click.option("-r", "--rules", "files", multiple=True, required=True, metavar="FILE", help="A rule file; repeatable.")
+@click.option(
+    "-r", "--rules", "files", multiple=True, required=True, metavar="FILE", help="A rule file to ask; repeatable."
+)
 @click.option("--pretty", is_flag=True, help="Print the JSON on several lines.")
 @click.option(
     "--resolve-host-executables", "resolve", is_flag=True, help="Match /usr/bin/git by rules for git, where listed."

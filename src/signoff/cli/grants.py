@@ -20,7 +20,7 @@ from signoff.domain.visible import visible
 
 @click.group(cls=Group)
 def grants() -> None:
-    """See what was approved beyond the moment, and take it back.
+    """See what was approved for good or for a while, and take it back.
 
     \b
     Examples:
@@ -33,7 +33,9 @@ def grants() -> None:
 @json_option
 @click.pass_obj
 def list_(output: Output, as_json: bool) -> None:
-    """Every rule that an approval saved: its id, how far it reaches, until when, and the words it allows.
+    """List every rule that an approval saved.
+
+    Each with its id, how far it reaches, until when, and the words it allows.
 
     \b
     Examples:
@@ -55,7 +57,9 @@ def list_(output: Output, as_json: bool) -> None:
 @click.argument("ids", nargs=-1, required=True, metavar="ID…")
 @click.pass_obj
 def revoke(output: Output, ids: tuple[str, ...]) -> None:
-    """Take grants back, by their ids or the beginnings of them. From then on it is asked again.
+    """Take grants back, by their ids or the beginnings of them.
+
+    From then on it is asked again.
 
     \b
     Examples:

@@ -31,12 +31,16 @@ rules_option = click.option(
     "-r", "--rules", "files", multiple=True, metavar="FILE", help="Judge by this file only; may be repeated."
 )
 approval_option = click.option(
-    "--approval", type=click.Choice([each.value for each in ApprovalPolicy]), help="Instead of the setting."
+    "--approval",
+    type=click.Choice([each.value for each in ApprovalPolicy]),
+    help="When a person is asked; else the setting `approval`.",
 )
 # what follows the first word of the command is the command's own
 COMMAND_LINE = {"allow_interspersed_args": False}
 sandbox_option = click.option(
-    "--sandbox", type=click.Choice([each.value for each in SandboxMode]), help="Instead of the setting."
+    "--sandbox",
+    type=click.Choice([each.value for each in SandboxMode]),
+    help="What commands may change; else the setting `sandbox.mode`.",
 )
 
 

@@ -23,7 +23,7 @@ STATUSES = ("candidate", "active", "stale", "deprecated", "frozen")
 
 @click.group(cls=Group)
 def memory() -> None:
-    """Search what is remembered, correct it, take it along.
+    """Search what past runs taught, correct it, take it along.
 
     search, add, hit and validate use the service of memory.url where one is set; everything else is about the file here.
 
@@ -45,8 +45,16 @@ def _open(output: Output) -> Any:
 
 @memory.command()
 @click.argument("query")
-@click.option("-n", "--limit", type=click.IntRange(1, 20), default=6, show_default=True)
-@click.option("--min-score", type=click.FloatRange(0, 1), default=0.2, show_default=True)
+@click.option(
+    "-n", "--limit", type=click.IntRange(1, 20), default=6, show_default=True, help="How many, the best first."
+)
+@click.option(
+    "--min-score",
+    type=click.FloatRange(0, 1),
+    default=0.2,
+    show_default=True,
+    help="Leave out what fits less than this.",
+)
 @project_option
 @json_option
 @click.pass_obj
@@ -74,8 +82,8 @@ def search(output: Output, query: str, limit: int, min_score: float, project: st
 @memory.command()
 @click.argument("question")
 @click.argument("answer")
-@click.option("--summary", help="The answer in one sentence.")
-@click.option("--tag", "tags", multiple=True, help="May be repeated.")
+@click.option("--summary", help="The answer in one sentence, for lists.")
+@click.option("--tag", "tags", multiple=True, help="A word to find it by; repeatable.")
 @project_option
 @json_option
 @click.pass_obj
@@ -88,7 +96,9 @@ def add(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """Remember an answer. One that holds a secret is refused. The project "global" is seen by all.
+    """Remember an answer.
+
+    One that holds a secret is refused. The project "global" is seen by all.
 
     \b
     Examples:
@@ -109,7 +119,9 @@ def add(
 @json_option
 @click.pass_obj
 def show(output: Output, qa_id: str, as_json: bool) -> None:
-    """Show one answer with its whole story. The beginning of an id will do.
+    """Show one answer with its whole story.
+
+    The beginning of an id will do.
 
     \b
     Examples:
@@ -163,15 +175,17 @@ def _tell(output: Output, item: "Item") -> None:
 
 @memory.command("list")
 @project_option
-@click.option("--all", "everything", is_flag=True, help="Of every project.")
-@click.option("--status", type=click.Choice(STATUSES))
+@click.option("--all", "everything", is_flag=True, help="Take every project, not only one.")
+@click.option("--status", type=click.Choice(STATUSES), help="Only answers of this status.")
 @click.option("-n", "--number", default=50, show_default=True, help="How many, the newest first; 0 for all.")
 @json_option
 @click.pass_obj
 def list_(
     output: Output, project: str | None, everything: bool, status: str | None, number: int, as_json: bool
 ) -> None:
-    """List what is remembered: id, level, trust, status, how often used of how often shown, question.
+    """List what is remembered.
+
+    Each answer with id, level, trust, status, how often it was used of how often it was shown, and its question.
 
     \b
     Examples:
@@ -212,7 +226,9 @@ def _named(output: Output, store: Any, given: str, project: str | None) -> tuple
 @json_option
 @click.pass_obj
 def hit(output: Output, ids: tuple[str, ...], used: bool, project: str | None, as_json: bool) -> None:
-    """Note that answers were shown, or used. The beginning of an id will do, except with a service.
+    """Note that answers were shown, or used.
+
+    The beginning of an id will do, except with a service.
 
     \b
     Examples:
@@ -228,14 +244,22 @@ def hit(output: Output, ids: tuple[str, ...], used: bool, project: str | None, a
 @memory.command()
 @click.argument("qa_id", metavar="ID")
 @click.argument("result", type=click.Choice(["pass", "fail"]))
-@click.option("--strength", type=click.Choice(get_args(Strength)), default="strong", show_default=True)
+@click.option(
+    "--strength",
+    type=click.Choice(get_args(Strength)),
+    default="strong",
+    show_default=True,
+    help="How much the proof weighs.",
+)
 @project_option
 @json_option
 @click.pass_obj
 def validate(
     output: Output, qa_id: str, result: Literal["pass", "fail"], strength: Strength, project: str | None, as_json: bool
 ) -> None:
-    """Say that an answer was right or wrong. It rises or falls accordingly.
+    """Say that an answer was right or wrong.
+
+    It rises or falls accordingly.
 
     \b
     Examples:
@@ -251,11 +275,15 @@ def validate(
 
 
 @memory.command()
-@click.option("--batch-size", type=click.IntRange(1, 1_000), default=200, show_default=True)
+@click.option(
+    "--batch-size", type=click.IntRange(1, 1_000), default=200, show_default=True, help="How many in one transaction."
+)
 @json_option
 @click.pass_obj
 def expire(output: Output, batch_size: int, as_json: bool) -> None:
-    """Sweep out what nobody proved in time: active becomes stale, the rest deprecated.
+    """Sweep out what nobody proved in time.
+
+    What is active becomes stale, the rest deprecated.
 
     \b
     Examples:
@@ -267,17 +295,19 @@ def expire(output: Output, batch_size: int, as_json: bool) -> None:
 
 @memory.command()
 @click.argument("qa_id", metavar="ID")
-@click.option("--question")
-@click.option("--answer")
-@click.option("--summary")
-@click.option("--tag", "tags", multiple=True, help="The new tags, all of them.")
+@click.option("--question", help="The question as it should read.")
+@click.option("--answer", help="The answer as it should read.")
+@click.option("--summary", help="The answer in one sentence, for lists.")
+@click.option("--tag", "tags", multiple=True, help="The new tags, all of them; repeatable.")
 @click.option("--status", type=click.Choice(STATUSES), help="frozen: never changes by itself.")
 @json_option
 @click.pass_obj
 def edit(
     output: Output, /, qa_id: str, tags: tuple[str, ...], status: str | None, as_json: bool, **words: str | None
 ) -> None:
-    """Correct an answer. What was learnt about it stays.
+    """Correct an answer.
+
+    What was learnt about it stays.
 
     \b
     Examples:
@@ -316,7 +346,7 @@ def delete(output: Output, ids: tuple[str, ...], as_json: bool) -> None:
 
 @memory.command()
 @click.argument("reader", metavar="PROJECT")
-@click.option("--stop", is_flag=True, help="No longer.")
+@click.option("--stop", is_flag=True, help="Stop sharing with that project.")
 @project_option
 @json_option
 @click.pass_obj

@@ -36,11 +36,11 @@ def local(output: Output) -> "Embedded":
 
 @click.command()
 @project_option
-@click.option("--all", "everything", is_flag=True, help="Of every project.")
+@click.option("--all", "everything", is_flag=True, help="Take every project, not only one.")
 @json_option
 @click.pass_obj
 def export(output: Output, project: str | None, everything: bool, as_json: bool) -> None:
-    """Print what is remembered as Markdown that people can read, or as JSON that keeps everything.
+    """Print what is remembered, as Markdown to read or as JSON that keeps everything.
 
     \b
     Examples:
@@ -108,13 +108,13 @@ def why(output: Output, run: str, as_json: bool) -> None:
 
 
 @click.command()
-@click.option("--listen", default="127.0.0.1:8765", show_default=True, metavar="HOST:PORT")
-@click.option("--token-file", metavar="FILE", help="Ask for the token in this file.")
+@click.option("--listen", default="127.0.0.1:8765", show_default=True, metavar="HOST:PORT", help="Where to listen.")
+@click.option("--token-file", metavar="FILE", help="Demand the token in this file from clients.")
 @click.pass_obj
 def serve(output: Output, listen: str, token_file: str | None) -> None:
-    """Serve the memory over HTTP, under /v1/qa; its description is at /openapi.json.
+    """Serve the memory over HTTP.
 
-    Beyond this machine it is served only with a token.
+    It answers under /v1/qa; its description is at /openapi.json. Beyond this machine it is served only with a token.
 
     \b
     Examples:

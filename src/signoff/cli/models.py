@@ -34,12 +34,20 @@ class Listed(msgspec.Struct, frozen=True):
 
 
 @click.command()
-@click.option("--timeout", type=click.FloatRange(0.1, 60), default=3.0, show_default=True, help="Seconds for each.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0.1, 60),
+    default=3.0,
+    show_default=True,
+    help="Seconds to wait for each provider.",
+)
 @json_option
 @click.argument("provider", required=False)
 @click.pass_obj
 def models(output: Output, provider: str | None, timeout: float, as_json: bool) -> int:
-    """Which providers are set up, where their key was found, and which models they offer right now.
+    """See which model providers are set up, and what they offer.
+
+    Each is shown with the place its key was found in and the models it has right now.
 
     Only providers with a key, with an address of your own or on this machine are asked. With PROVIDER only that one is,
     and the exit status is that of its error.

@@ -35,7 +35,7 @@ def policy() -> None:
 
 @policy.command(context_settings=COMMAND_LINE)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-@click.option("--script", help="Judge a shell script.")
+@click.option("--script", help="Judge a shell script, not a command.")
 @click.option("--batch", "rows", metavar="FILE|-", help="Judge JSON lines; answer JSON lines in the same order.")
 @rules_option
 @approval_option
@@ -90,7 +90,9 @@ def check(
 @json_option
 @click.pass_obj
 def test(output: Output, files: tuple[str, ...], as_json: bool) -> int:
-    """Run every example in the rules. Exit status 1 when one does not hold.
+    """Run every example in the rules.
+
+    The exit status is 1 when one does not hold.
 
     \b
     Examples:
@@ -151,9 +153,9 @@ def list_rules(output: Output, files: tuple[str, ...], as_json: bool) -> None:
 @click.option("--print", "show", is_flag=True, help="Print the files instead of writing them.")
 @click.pass_obj
 def init(output: Output, project: bool, show: bool) -> None:
-    """Write a commented starter: a rule file for commands and a policy.toml for everything else.
+    """Write a commented starter for rules.
 
-    Nothing that exists is touched.
+    It is a rule file for commands and a policy.toml for everything else. Nothing that exists is touched.
 
     \b
     Examples:

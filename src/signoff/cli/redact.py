@@ -30,9 +30,9 @@ class Line(msgspec.Struct, frozen=True):
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one object, text and kinds found, for each line.")
 def redact(level: str, as_json: bool) -> None:
-    """Copy standard input to standard output, unchanged but for the secrets.
+    """Take secrets out of what comes in on standard input.
 
-    Each secret becomes REDACTED_ and its kind; lines, quotes and everything around it stay. Bytes that are not UTF-8 pass
+    It goes to standard output, otherwise unchanged. Each secret becomes REDACTED_ and its kind; lines, quotes and everything around it stay. Bytes that are not UTF-8 pass
     through. Strict is for what leaves the house: it also hides hashes and addresses one debugs with.
 
     \b

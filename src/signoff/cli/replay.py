@@ -43,9 +43,9 @@ def replay_(
     everything: bool,
     as_json: bool,
 ) -> None:
-    """Judge every call of a recorded run again, by the rules of now or by the files given, and show what would change.
+    """Judge a recorded run again, under other rules.
 
-    Nothing is run. Arguments are those of the record, with secrets masked.
+    Every call is judged by the rules of now or by the files given, and what would change is shown. Nothing is run. Arguments are those of the record, with secrets masked.
 
     \b
     Examples:

@@ -35,7 +35,7 @@ from signoff.tools.ask_user import nobody as nobody_answers
 @click.argument("task", required=False)
 @click.pass_obj
 def run(output: Output, /, task: str | None, input_: str | None, **options: Any) -> int:
-    """Give our own agent a task. Every call it makes is judged, confined and recorded.
+    """Give our own agent a task: every call judged, confined, recorded.
 
     The answer goes to standard output, everything else to standard error; what comes on standard input is added to the
     task. Ends with 0; 3 without a model, 4 when the model fails, 40 if something was denied, 41 if questions stayed

@@ -66,9 +66,9 @@ def _choice(kind: type[Any]) -> click.Choice[str]:
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_obj
 def sandbox(output: Output, /, command: tuple[str, ...], as_json: bool, require: str | None, **options: Any) -> int:
-    """Run a command in the sandbox, in the current directory, without asking the policy.
+    """Run one command in the sandbox, without policy.
 
-    Standard input, output and error are the command's, and so is the exit status: 124 when the time is up, 128+N for
+    It runs in the current directory. Standard input, output and error are the command's, and so is the exit status: 124 when the time is up, 128+N for
     signal N, 20 when the program cannot be started, 44 when the sandbox is not possible here.
 
     \b

@@ -21,7 +21,7 @@ from signoff.domain.visible import visible
 
 @click.group("sessions", cls=Group)
 def sessions() -> None:
-    """See the sessions of our own agent, go on with one, copy, rename, delete or export it.
+    """See what the agent worked on, and go on with it.
 
     An id may be shortened to its beginning.
 
@@ -35,12 +35,14 @@ def sessions() -> None:
 
 @sessions.command("list")
 @click.option("--all", "everywhere", is_flag=True, help="Not only those of this directory.")
-@click.option("--limit", type=click.IntRange(1, 1_000), default=50, show_default=True, help="How many.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1_000), default=50, show_default=True, help="How many, the last one first."
+)
 @click.option("--cursor", help="Go on where an earlier list ended.")
 @json_option
 @click.pass_obj
 def list_(output: Output, everywhere: bool, limit: int, cursor: str | None, as_json: bool) -> None:
-    """Sessions, the last one first.
+    """List sessions, the last one first.
 
     \b
     Examples:
@@ -65,7 +67,7 @@ def list_(output: Output, everywhere: bool, limit: int, cursor: str | None, as_j
 @click.argument("session")
 @click.pass_obj
 def show(output: Output, session: str, as_json: bool) -> None:
-    """What was said and done in a session.
+    """Show what was said and done in a session.
 
     \b
     Examples:
@@ -105,7 +107,7 @@ def resume(context: click.Context, session: str, prompt: str | None) -> int:
 @click.argument("session")
 @click.pass_obj
 def fork(output: Output, session: str, as_json: bool) -> None:
-    """A new session that begins where this one stands.
+    """Make a new session that begins where this one stands.
 
     \b
     Examples:
@@ -134,7 +136,9 @@ def rename(output: Output, session: str, title: str) -> None:
 @click.argument("session", nargs=-1, required=True)
 @click.pass_obj
 def delete(output: Output, session: tuple[str, ...]) -> None:
-    """Delete sessions. The ledgers of their runs stay.
+    """Delete sessions.
+
+    The ledgers of their runs stay.
 
     \b
     Examples:
@@ -147,11 +151,18 @@ def delete(output: Output, session: tuple[str, ...]) -> None:
 
 
 @sessions.command()
-@click.option("--format", "form", type=click.Choice(["jsonl", "markdown"]), default="jsonl", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "markdown"]),
+    default="jsonl",
+    show_default=True,
+    help="jsonl: the log as it is; markdown: a text to read.",
+)
 @click.argument("session")
 @click.pass_obj
 def export(output: Output, session: str, form: str) -> None:
-    """A whole session on standard output: its log as it is, or as a text to read.
+    """Print a whole session: its log as it is, or a text to read.
 
     \b
     Examples:

@@ -34,7 +34,7 @@ from signoff.undo.snapshot import Undo
 
 @click.group(cls=Group)
 def tools() -> None:
-    """See the tools an agent has, and call one of them through the gate.
+    """See the tools an agent has, and call one through the gate.
 
     \b
     Examples:
@@ -49,7 +49,9 @@ def tools() -> None:
 @json_option
 @click.pass_obj
 def list_(output: Output, servers: bool, as_json: bool) -> None:
-    """Every tool: name, version, what it does; with --json also schemas, permissions and side effects.
+    """List every tool: name, version, what it does.
+
+    With --json also schemas, permissions and side effects.
 
     \b
     Examples:
@@ -68,7 +70,7 @@ def list_(output: Output, servers: bool, as_json: bool) -> None:
 @click.argument("name")
 @click.pass_obj
 def schema(output: Output, name: str) -> None:
-    """The JSON Schemas of a tool's arguments and result, and what it needs.
+    """Print the JSON Schemas of a tool's arguments and result, and what it needs.
 
     \b
     Examples:
@@ -86,9 +88,9 @@ def schema(output: Output, name: str) -> None:
 @click.argument("name")
 @click.pass_obj
 def call(output: Output, name: str, text: str, approval: str | None, sandbox: str | None, as_json: bool) -> int:
-    """Call a tool in the current directory: judged, asked about, confined and recorded like an agent's call.
+    """Call a tool in the current directory.
 
-    What it shows goes to stdout; with --json the whole result does. The exit status is 0, or that of the error.
+    The call is judged, asked about, confined and recorded like an agent's. What it shows goes to stdout; with --json the whole result does. The exit status is 0, or that of the error.
 
     \b
     Examples:

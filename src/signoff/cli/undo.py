@@ -45,9 +45,9 @@ class Listed(msgspec.Struct, frozen=True):
 def undo(
     output: Output, name: str | None, listing: bool, differing: bool, force: bool, pruning: bool, as_json: bool
 ) -> None:
-    """Put back what a call, or a whole run, changed in the current directory; without a name, the last call.
+    """Put back what a call or a run changed.
 
-    What somebody else changed since is never overwritten unless --force says so, and then nothing at all is touched. An
+    It is about the current directory; without a name, about the last call. What somebody else changed since is never overwritten unless --force says so, and then nothing at all is touched. An
     undo can be undone.
 
     \b

@@ -23,8 +23,8 @@ _REQUIREMENTS = {"skip": "runs without a question", "needs_approval": "a person 
 
 @click.command(context_settings=COMMAND_LINE)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-@click.option("--script", help="Judge a shell script.")
-@click.option("--tool", help="Judge a call of this tool.")
+@click.option("--script", help="Judge a shell script, not a command.")
+@click.option("--tool", help="Judge a call of this tool, not a command.")
 @click.option("--args", "arguments", default="{}", help="The tool's arguments, as JSON.")
 @click.option(
     "--action",
@@ -48,7 +48,7 @@ def why(
     sandbox: str | None,
     as_json: bool,
 ) -> None:
-    """Explain what would happen with a command or a tool call, and by which rules.
+    """Explain a verdict: every rule that had a part in it, and what would happen.
 
     The verdict never changes the exit status: it is 0 whenever there is an answer.
 

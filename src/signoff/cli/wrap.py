@@ -39,14 +39,22 @@ SETTINGS = {
 @click.command(context_settings=COMMAND_LINE)
 @approval_option
 @click.option("--audit", type=_choice(Audit), help="prompt asks a person, auto never asks, off judges nothing.")
-@click.option("--on-ask", type=_choice(OnAsk), help="Nobody to ask: deny and go on, or fail the run.")
-@click.option("--default-action", type=_choice(DefaultAction), help="For foreign tools that no rule speaks about.")
+@click.option("--on-ask", type=_choice(OnAsk), help="When nobody is there to ask: deny and go on, or fail the run.")
+@click.option(
+    "--default-action", type=_choice(DefaultAction), help="The verdict on foreign tools that no rule speaks about."
+)
 @click.option("--decision-timeout-ms", type=click.IntRange(min=1), help="How long a question may stay open.")
 @click.option("--sandbox", type=_choice(SandboxMode), help="Put the agent and all it starts into a sandbox.")
-@click.option("--network", type=click.Choice(["off", "on"]), default="on", show_default=True, help="With --sandbox.")
+@click.option(
+    "--network",
+    type=click.Choice(["off", "on"]),
+    default="on",
+    show_default=True,
+    help="With --sandbox: whether the agent reaches the network.",
+)
 @click.option("--require-enforcement", is_flag=True, help="End with 44 if the agent does not wait for decisions.")
 @click.option("--on-unenforced-deny", type=_choice(OnUnenforcedDeny), default=OnUnenforcedDeny.WARN.value, show_default=True,
-              help="When an agent that does not wait does something denied.")  # fmt: skip
+              help="What to do when an agent that does not wait did something denied.")  # fmt: skip
 @click.option("--deny-exit", type=_choice(DenyExit), default=DenyExit.DENIED.value, show_default=True,
               help="denied: end with 40 if something was denied and the agent ended with 0.")  # fmt: skip
 @click.option("--events", type=_choice(Demand), default=Demand.ANY.value, show_default=True,
@@ -57,23 +65,39 @@ SETTINGS = {
 @click.option("--max-parse-errors", type=click.IntRange(min=0), help="End the run after more bad event lines.")
 @click.option("--events-out", metavar="FILE", help="Append every event to this file, as JSON lines.")
 @click.option("--tty", is_flag=True, help="Give the agent a terminal of its own.")
-@click.option("--cwd", metavar="DIR", help="Where to run.")
+@click.option("--cwd", metavar="DIR", help="Where to run the agent; the current directory otherwise.")
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="Set a variable for the agent; repeatable.")
-@click.option("--timeout-ms", type=click.IntRange(min=1), help="Wall time of the whole run.")
-@click.option("--abort-grace-ms", type=click.IntRange(min=0), default=5_000, show_default=True, help="After an abort.")
-@click.option("--kill-grace-ms", type=click.IntRange(min=0), default=3_000, show_default=True, help="After SIGTERM.")
+@click.option(
+    "--timeout-ms", type=click.IntRange(min=1), help="End the run after so long, with 124; no limit unless given."
+)
+@click.option(
+    "--abort-grace-ms",
+    type=click.IntRange(min=0),
+    default=5_000,
+    show_default=True,
+    help="How long the agent may tidy up after policy.abort, before SIGTERM.",
+)
+@click.option(
+    "--kill-grace-ms",
+    type=click.IntRange(min=0),
+    default=3_000,
+    show_default=True,
+    help="How long it may take after SIGTERM, before SIGKILL.",
+)
 @click.option("--hang-ms", type=click.IntRange(min=1), help="End an agent that is silent for so long.")
-@click.option("--project-id", metavar="NAME", help="Instead of one made from the path.")
-@click.option("--redact", type=_choice(Redact), help="How much is masked in the record.")
+@click.option("--project-id", metavar="NAME", help="Whose memory and grants; made from the path otherwise.")
+@click.option("--redact", type=_choice(Redact), help="How many secrets are masked in the record.")
 @click.option("--memory/--no-memory", default=None, help="Remember, and bring back what was remembered.")
-@click.option("--inject-mode", type=_choice(Inject), help="Where remembered answers go.")
-@click.option("--gatekeeper", type=_choice(GatekeeperMode), help="What may be remembered.")
+@click.option("--inject-mode", type=_choice(Inject), help="Where in the prompt remembered answers go.")
+@click.option("--gatekeeper", type=_choice(GatekeeperMode), help="How strictly it is judged what may be remembered.")
 @click.option("--prompt", metavar="TEXT|@FILE", help="What the agent is asked; memory is added to it.")
 @click.option("--inject-into", metavar="FILE", help="Write the prompt to this file instead of into {prompt}.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_obj
 def wrap(output: Output, /, command: tuple[str, ...], cwd: str | None, **options: Any) -> int:
-    """Run an agent under supervision: its output passes through, each tool call it announces is judged before it runs.
+    """Supervise another agent: pass its output through, judge each tool call.
+
+    Each call that the agent announces is judged before it runs.
 
     The exit status is the agent's; 40 if something was denied, 41 if questions stayed unanswered, 44 if enforcement was
     demanded and is not possible, 124 when the time was up, 20 when the agent could not be started or was lost.
