@@ -185,8 +185,9 @@ def _connect_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def connect(ctx: click.Context, /, **options: Any) -> int:
     """Speak to an agent: send prompts, show what it does.
 
-    The agent is started (--cmd) or found (--endpoint). The agent's requests for files and terminals go through our gate and run in our sandbox, whoever the agent is. Without
-    --prompt a terminal is a conversation; elsewhere standard input is the prompt.
+    The agent is started (--cmd) or found (--endpoint). The agent's requests for files and terminals go through our gate
+    and run in our sandbox, whoever the agent is. Without --prompt a terminal is a conversation; elsewhere standard
+    input is the prompt.
 
     \b
     Examples:

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 def import_(output: Output, files: tuple[Path, ...], project: str | None, as_json: bool) -> None:
     """Remember the sections of Markdown notes, one answer each.
 
-    What holds a secret is left out. An export is read back into the projects it names, unless you give one: JSON with everything that was known about each
-    answer; Markdown as the page stands now, so that answers you corrected there are corrected here.
+    What holds a secret is left out. An export is read back into the projects it names, unless you give one: JSON with
+    everything that was known about each answer; Markdown as the page stands now, so that answers you corrected there
+    are corrected here.
 
     \b
     Examples:

@@ -32,8 +32,9 @@ class Line(msgspec.Struct, frozen=True):
 def redact(level: str, as_json: bool) -> None:
     """Take secrets out of what comes in on standard input.
 
-    It goes to standard output, otherwise unchanged. Each secret becomes REDACTED_ and its kind; lines, quotes and everything around it stay. Bytes that are not UTF-8 pass
-    through. Strict is for what leaves the house: it also hides hashes and addresses one debugs with.
+    It goes to standard output, otherwise unchanged. Each secret becomes REDACTED_ and its kind; lines, quotes and
+    everything around it stay. Bytes that are not UTF-8 pass through. Strict is for what leaves the house: it also hides
+    hashes and addresses one debugs with.
 
     \b
     Examples:

@@ -45,7 +45,8 @@ def replay_(
 ) -> None:
     """Judge a recorded run again, under other rules.
 
-    Every call is judged by the rules of now or by the files given, and what would change is shown. Nothing is run. Arguments are those of the record, with secrets masked.
+    Every call is judged by the rules of now or by the files given, and what would change is shown. Nothing is run.
+    Arguments are those of the record, with secrets masked.
 
     \b
     Examples:

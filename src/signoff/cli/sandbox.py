@@ -68,8 +68,9 @@ def _choice(kind: type[Any]) -> click.Choice[str]:
 def sandbox(output: Output, /, command: tuple[str, ...], as_json: bool, require: str | None, **options: Any) -> int:
     """Run one command in the sandbox, without policy.
 
-    It runs in the current directory. Standard input, output and error are the command's, and so is the exit status: 124 when the time is up, 128+N for
-    signal N, 20 when the program cannot be started, 44 when the sandbox is not possible here.
+    It runs in the current directory. Standard input, output and error are the command's, and so is the exit status: 124
+    when the time is up, 128+N for signal N, 20 when the program cannot be started, 44 when the sandbox is not possible
+    here.
 
     \b
     Examples:

@@ -90,7 +90,8 @@ def schema(output: Output, name: str) -> None:
 def call(output: Output, name: str, text: str, approval: str | None, sandbox: str | None, as_json: bool) -> int:
     """Call a tool in the current directory.
 
-    The call is judged, asked about, confined and recorded like an agent's. What it shows goes to stdout; with --json the whole result does. The exit status is 0, or that of the error.
+    The call is judged, asked about, confined and recorded like an agent's. What it shows goes to stdout; with --json
+    the whole result does. The exit status is 0, or that of the error.
 
     \b
     Examples:

@@ -47,8 +47,8 @@ def undo(
 ) -> None:
     """Put back what a call or a run changed.
 
-    It is about the current directory; without a name, about the last call. What somebody else changed since is never overwritten unless --force says so, and then nothing at all is touched. An
-    undo can be undone.
+    It is about the current directory; without a name, about the last call. What somebody else changed since is never
+    overwritten unless --force says so, and then nothing at all is touched. An undo can be undone.
 
     \b
     Examples:
