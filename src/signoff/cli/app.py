@@ -121,7 +121,7 @@ def run(arguments: list[str]) -> int:
         return complain("interrupted", None, Exit.INTERRUPTED)
     except BrokenPipeError:
         raise  # nobody reads on: the entry point ends quietly
-    except Exception as error:
+    except Exception as error:  # the last place that can say in a sentence what went wrong
         if debug:
             import traceback
 

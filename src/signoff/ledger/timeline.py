@@ -55,54 +55,26 @@ def row(line: Line | Damaged) -> Row:
     return Row(line.seq, line.since_ns / 1e9, line.ts, mark, tone, title, detail, line.what)
 
 
-def _told(record: Record) -> tuple[str, Tone, str, str]:
+_Told = tuple[str, Tone, str, str]  # mark, tone, title, detail
+
+
+def _told(record: Record) -> _Told:
     match record:
         case Genesis():
-            facts = (
-                record.project_id,
-                f"redaction {record.redact}",
-                f"approval {record.approval}" * bool(record.approval),
-            )
-            return "start", Tone.PLAIN, shlex.join(record.command), _joined(record.workspace, *facts)
+            approval = f"approval {record.approval}" if record.approval else ""
+            facts = _joined(record.workspace, record.project_id, f"redaction {record.redact}", approval)
+            return "start", Tone.PLAIN, shlex.join(record.command), facts
         case Request():
-            return (
-                "request",
-                Tone.PLAIN,
-                _call(record.tool_call_id, record.name),
-                _joined(_brief(record.args), record.rationale),
-            )
+            asked = _joined(_brief(record.args), record.rationale)
+            return "request", Tone.PLAIN, _call(record.tool_call_id, record.name), asked
         case Decision():
-            allowed = record.decision is Outcome.ALLOW
-            rule = f"rule {record.rule_id}" if record.rule_id else ""
-            where = "" if record.sandboxed else "outside the sandbox"
-            advice = "" if record.enforced else "advice only"
-            detail = _joined(f"by {record.decided_by}", rule, record.reason, where, advice)
-            return (
-                ("allow" if allowed else "deny"),
-                (Tone.GOOD if allowed else Tone.BAD),
-                _call(record.tool_call_id, record.name),
-                detail,
-            )
+            return _decided(record)
         case Review():
-            words = (
-                f"by {record.reviewer}" if record.reviewer else "",
-                record.question,
-                record.rejection,
-                _ms(record.duration_ms),
-            )
-            return "review", Tone.WARNING, record.tool_call_id, _joined(record.decision.replace("_", " "), *words)
+            by = f"by {record.reviewer}" if record.reviewer else ""
+            said = record.decision.replace("_", " "), by, record.question, record.rejection, _ms(record.duration_ms)
+            return "review", Tone.WARNING, record.tool_call_id, _joined(*said)
         case Result():
-            failed = f"{record.error.code}: {record.error.message}" if record.error else ""
-            changed = f"changed {', '.join(record.artifacts.files_changed)}" if record.artifacts.files_changed else ""
-            status = record.artifacts.exit_status
-            ended = f"exit status {status}" if record.ok and status else ""  # it ran, and said that it did not succeed
-            label, tone = ("ok", Tone.GOOD) if record.ok else ("failed", Tone.BAD)
-            return (
-                ("ended" if ended else label),
-                (Tone.WARNING if ended else tone),
-                _call(record.tool_call_id, record.name),
-                _joined(ended, _ms(record.duration_ms), failed, changed),
-            )
+            return _ended(record)
         case Event():
             tone = {"debug": Tone.FAINT, "warning": Tone.WARNING, "error": Tone.BAD}.get(record.level, Tone.PLAIN)
             return "event", tone, record.name, _joined(record.tool_call_id, _brief(record.data))
@@ -111,6 +83,27 @@ def _told(record: Record) -> tuple[str, Tone, str, str]:
             return "end", tone, f"exit status {record.exit_code}", _joined(record.reason, f"{record.count + 1} records")
         case _:
             assert_never(record)
+
+
+def _decided(record: Decision) -> _Told:
+    rule = f"rule {record.rule_id}" if record.rule_id else ""
+    where = "" if record.sandboxed else "outside the sandbox"
+    advice = "" if record.enforced else "advice only"
+    detail = _joined(f"by {record.decided_by}", rule, record.reason, where, advice)
+    mark, tone = ("allow", Tone.GOOD) if record.decision is Outcome.ALLOW else ("deny", Tone.BAD)
+    return mark, tone, _call(record.tool_call_id, record.name), detail
+
+
+def _ended(record: Result) -> _Told:
+    failed = f"{record.error.code}: {record.error.message}" if record.error else ""
+    changed = f"changed {', '.join(record.artifacts.files_changed)}" if record.artifacts.files_changed else ""
+    status, mark, tone = "", "ok", Tone.GOOD
+    if not record.ok:
+        mark, tone = "failed", Tone.BAD
+    elif record.artifacts.exit_status:  # it ran, and said that it did not succeed
+        status, mark, tone = f"exit status {record.artifacts.exit_status}", "ended", Tone.WARNING
+    detail = _joined(status, _ms(record.duration_ms), failed, changed)
+    return mark, tone, _call(record.tool_call_id, record.name), detail
 
 
 def _call(tool_call_id: str, name: str) -> str:
