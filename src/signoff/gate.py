@@ -179,13 +179,14 @@ class Gate:
 
     async def _perform(self, call: ToolCall, turn_id: str, source: str, journey: "_Journey") -> Done:
         tool = self._registry.find(call.name, call.version)
-        arguments = decode(tool, call)
+        arguments, files = decode(tool, call), self._files
         case = _followed(
             Case(
                 call=call,
                 intent=tool.intent(arguments, self._place),
                 turn_id=turn_id,
                 subject=tool.subject(arguments, self._place),
+                newest=None if files is None else lambda: tool.newest_subject(arguments, self._place, files),
                 keys=tuple(map(key_text, tool.approval_keys(arguments, self._place))),
                 covers_retry=self._may_retry(tool),
                 source=source,

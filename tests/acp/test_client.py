@@ -110,6 +110,30 @@ def test_a_client_can_withdraw_a_request_and_cancel_a_prompt(tmp_path: pathlib.P
     play(lambda: Scene(tmp_path, [hangs("one"), hangs("two")]), act)
 
 
+def test_cancelling_a_prompt_answers_its_open_questions_as_cancelled(tmp_path: pathlib.Path) -> None:
+    async def act(scene: Scene) -> None:
+        (scene.workspace / "a.txt").write_text("content\n")
+        asked, seen = asyncio.Event(), list[Peer]()
+
+        async def never(request: schema.RequestPermissionRequest) -> object:
+            asked.set()
+            return await asyncio.Event().wait()
+
+        async with Client.over(to(scene.agent.connect, seen), Handlers(permission=never)) as client:
+            session = await client.new_session(str(scene.workspace))
+            prompting = asyncio.create_task(session.prompt("go"))
+            await asked.wait()
+            await session.cancel()
+            assert (await prompting).stopReason == "cancelled"
+            while seen[0].running:
+                await asyncio.sleep(0)
+            answers = [json.loads(frame) for frame in seen[0].outlet.sent]  # type: ignore[attr-defined]
+            assert [each["result"] for each in answers if "result" in each] == [{"outcome": {"outcome": "cancelled"}}]
+        assert (scene.workspace / "a.txt").exists()
+
+    play(lambda: Scene(tmp_path, [calls("delete_file", path="a.txt")]), act)
+
+
 @requirement("ACP-028", "ACP-038")
 def test_permission_is_answered_by_kind(tmp_path: pathlib.Path) -> None:
     async def act(scene: Scene) -> None:

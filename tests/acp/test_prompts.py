@@ -372,6 +372,28 @@ def test_files_come_from_the_editor_where_it_offers_them(tmp_path: pathlib.Path)
     play(lambda: Scene(tmp_path, turns), act)
 
 
+def test_the_question_about_an_edit_shows_what_becomes_of_the_unsaved_text(tmp_path: pathlib.Path) -> None:
+    async def act(scene: Scene) -> None:
+        (scene.workspace / ".mcp.json").write_text("saved\n")
+
+        def read(call: object, request: schema.ReadTextFileRequest) -> object:
+            return schema.ReadTextFileResponse(content="unsaved\n")
+
+        async def never(call: object, request: schema.ReadTextFileRequest) -> object:
+            raise RequestFailed(-32603, "no such buffer")
+
+        shown = []
+        for handler in (read, never):
+            client = await scene.client(["reject_once"], {"fs/read_text_file": handler}, fs={"readTextFile": True})
+            await client.prompt(await scene.session(client), "go")
+            ((diff),) = [each for each in client.asked[0].toolCall.content or [] if isinstance(each, schema.Diff)]
+            shown.append((diff.oldText, diff.newText))
+        assert shown == [("unsaved\n", "new\n"), ("saved\n", "new\n")]
+
+    write = calls("write_file", path=".mcp.json", content="new\n")
+    play(lambda: Scene(tmp_path, [write, says("ok"), write, says("ok")]), act)
+
+
 @requirement("ACP-069")
 def test_commands_run_in_the_clients_terminals_only_if_told_to(tmp_path: pathlib.Path) -> None:
     async def act(scene: Scene) -> None:

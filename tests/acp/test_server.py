@@ -29,7 +29,11 @@ def test_a_prompt_is_told_in_order_commands_plan_calls_words(tmp_path: pathlib.P
             "tool_call_update",
             "agent_message_chunk",
             "usage_update",
+            "plan",
         ]
+        plans = [one.update.entries for one in client.updates if isinstance(one.update, schema.Plan)]
+        told = [[(entry.content, entry.status) for entry in entries] for entries in plans]
+        assert told == [[("Read a.txt", "in_progress")], [("Read a.txt", "completed")]]
         call = next(one.update for one in client.updates if isinstance(one.update, schema.ToolCall))
         assert (call.kind, call.status, call.name) == ("read", "in_progress", "read_file")
         assert isinstance(call.locations, list)

@@ -37,7 +37,8 @@ def test_a_turn_goes_on_until_the_model_has_nothing_more_to_do(tmp_path: Path) -
     assert [event.text for event in bench.of(TextDelta)] == ["hm", "done"]
     assert [event.text for event in bench.of(ReasoningDelta)] == ["why"]
     assert [event.text for event in bench.of(MessageDone)] == ["hm", "done"]
-    assert bench.of(PlanUpdated)[0].entries == (PlanEntry("do it", "in_progress"),)
+    plans = [event.entries for event in bench.of(PlanUpdated)]
+    assert plans == [(PlanEntry("do it", "in_progress"),), (PlanEntry("do it", "completed"),)]
     assert [message.role for message in bench.conversation.messages] == [
         "user",
         "assistant",
@@ -279,6 +280,16 @@ def test_the_plan_is_kept_with_the_session(tmp_path: Path) -> None:
     assert Conversation(bench.log, bench.log.events()).plan == plan
 
 
+@pytest.mark.parametrize("status", ["in_progress", "completed"])
+def test_a_plan_with_something_left_is_gone_on_with_and_a_finished_one_makes_room(tmp_path: Path, status: str) -> None:
+    left = (PlanEntry("look", "completed"), PlanEntry("fix", status))  # type: ignore[arg-type]
+    bench = Bench(tmp_path, script(DONE))
+    bench.conversation.planned(left)
+    bench.turn()
+    task = [(PlanEntry("do it", "in_progress"),), (PlanEntry("do it", "completed"),)]
+    assert [event.entries for event in bench.of(PlanUpdated)] == ([left] if status == "in_progress" else task)
+
+
 @pytest.mark.parametrize(
     ("turn", "reason"),
     [
@@ -288,8 +299,10 @@ def test_the_plan_is_kept_with_the_session(tmp_path: Path) -> None:
     ],
 )
 def test_a_model_that_does_not_answer_ends_the_turn(tmp_path: Path, turn: dict[str, Any], reason: Reason) -> None:
-    end = Bench(tmp_path, script(turn)).turn()
+    bench = Bench(tmp_path, script(turn))
+    end = bench.turn()
     assert end.reason is reason
+    assert len(bench.of(PlanUpdated)) == 1  # what was not done is not called done
     assert (end.error is not None) is (reason is Reason.ERROR)
 
 

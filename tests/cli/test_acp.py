@@ -22,7 +22,13 @@ LIMIT = 60
 
 def connect(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [SIGNOFF, "acp", "connect", *arguments], input=stdin, capture_output=True, text=True, timeout=LIMIT, check=False
+        [SIGNOFF, "acp", "connect", *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+        start_new_session=True,  # away from any terminal
     )
 
 

@@ -1,38 +1,47 @@
-"""How our client answers an agent's questions for permission: by the kind of the options, never by their names."""
+"""How our client answers an agent's questions for permission: by the kind of the options, or with the one a person picked."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from signoff.wire import acp_schema as schema
 
-Wanted = Callable[[schema.RequestPermissionRequest], Awaitable[tuple[schema.PermissionOptionKind, ...]]]
-"""Which kinds of answer to give, the first that is offered counts; none of them: the question is called off."""
+Decide = Callable[[schema.RequestPermissionRequest], Awaitable[schema.RequestPermissionOutcome]]
+Kinds = tuple[schema.PermissionOptionKind, ...]
 
-ALLOW: tuple[schema.PermissionOptionKind, ...] = ("allow_once", "allow_always")
-DENY: tuple[schema.PermissionOptionKind, ...] = ("reject_once", "reject_always")
+ALLOW: Kinds = ("allow_once", "allow_always")
+DENY: Kinds = ("reject_once", "reject_always")
 
 
-def pick(
-    request: schema.RequestPermissionRequest, kinds: tuple[schema.PermissionOptionKind, ...]
-) -> schema.RequestPermissionOutcome:
-    """The option of the first wanted kind. No such option: cancelled, which no agent takes for a yes."""
-    for kind in kinds:
-        for option in request.options:
-            if option.kind == kind:
-                return schema.SelectedPermissionOutcome(optionId=option.optionId)
-    return schema.CancelledPermissionOutcome()
+def offered(options: Sequence[schema.PermissionOption], kinds: Kinds) -> schema.PermissionOption | None:
+    """The option of the first wanted kind that there is."""
+    return next((option for kind in kinds for option in options if option.kind == kind), None)
+
+
+def refusal(options: Sequence[schema.PermissionOption]) -> schema.PermissionOption | None:
+    return offered(options, DENY)
+
+
+def outcome(option: schema.PermissionOption | None) -> schema.RequestPermissionOutcome:
+    """No option: cancelled, which no agent takes for a yes."""
+    if option is None:
+        return schema.CancelledPermissionOutcome()
+    return schema.SelectedPermissionOutcome(optionId=option.optionId)
+
+
+def pick(request: schema.RequestPermissionRequest, kinds: Kinds) -> schema.RequestPermissionOutcome:
+    return outcome(offered(request.options, kinds))
 
 
 def answering(
-    wanted: Wanted,
+    decide: Decide,
 ) -> Callable[[schema.RequestPermissionRequest], Awaitable[schema.RequestPermissionResponse]]:
     async def answer(request: schema.RequestPermissionRequest) -> schema.RequestPermissionResponse:
-        return schema.RequestPermissionResponse(outcome=pick(request, await wanted(request)))
+        return schema.RequestPermissionResponse(outcome=await decide(request))
 
     return answer
 
 
-def always(kinds: tuple[schema.PermissionOptionKind, ...]) -> Wanted:
-    async def wanted(request: schema.RequestPermissionRequest) -> tuple[schema.PermissionOptionKind, ...]:
-        return kinds
+def always(kinds: Kinds) -> Decide:
+    async def decide(request: schema.RequestPermissionRequest) -> schema.RequestPermissionOutcome:
+        return pick(request, kinds)
 
-    return wanted
+    return decide

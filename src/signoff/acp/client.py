@@ -9,6 +9,7 @@ What a client can do for an agent is what it has a handler for: that is what `in
 answered as a method that is not there. Handlers and the runtimes behind them are local; nothing of them is in a message.
 """
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -96,6 +97,7 @@ class Client:
         self._limit_s = limit_s
         self._peer: Peer | None = None
         self._held: dict[str, tuple[str, tuple[schema.McpServer, ...]]] = {}  # open sessions, to be taken up again
+        self._asked: dict[asyncio.Future[object], str] = {}  # open questions for permission, with their session
         self.agent: schema.InitializeResponse | None = None
 
     @classmethod
@@ -112,7 +114,7 @@ class Client:
         client = cls(handlers, limit_s=limit_s)
 
         def make(outlet: Outlet) -> Peer:
-            client._peer = Peer(outlet, "client", client._handlers.table(), limits=limits)
+            client._peer = Peer(outlet, "client", client._table(), limits=limits)
             return client._peer
 
         async with connect(make, client._hello):
@@ -165,8 +167,35 @@ class Client:
     async def notify(self, method: str, params: object) -> None:
         await self._connected().notify(method, params)
 
+    async def cancel(self, session_id: str) -> None:
+        """Stop the prompt of a session; questions that are still open are answered as cancelled, as the protocol wants."""
+        await self.notify("session/cancel", schema.CancelNotification(sessionId=session_id))
+        for question, about in tuple(self._asked.items()):
+            if about == session_id:
+                question.cancel()
+
     def forget(self, session_id: str) -> None:
         self._held.pop(session_id, None)
+
+    def _table(self) -> dict[str, Handler]:
+        handler = self._handlers.permission
+        if handler is None:
+            return self._handlers.table()
+
+        async def permission(request: schema.RequestPermissionRequest) -> object:
+            question = asyncio.ensure_future(handler(request))
+            self._asked[question] = request.sessionId
+            try:
+                return await question
+            except asyncio.CancelledError:
+                if not question.cancelled() or (task := asyncio.current_task()) is None or task.cancelling():
+                    raise
+                return schema.RequestPermissionResponse(outcome=schema.CancelledPermissionOutcome())
+            finally:
+                question.cancel()
+                del self._asked[question]
+
+        return msgspec.structs.replace(self._handlers, permission=permission).table()
 
     def _connected(self) -> Peer:
         if self._peer is None:
@@ -217,7 +246,7 @@ class Session:
 
     async def cancel(self) -> None:
         """Stop the prompt that is being worked on; it then answers `cancelled`."""
-        await self._client.notify("session/cancel", schema.CancelNotification(sessionId=self.id))
+        await self._client.cancel(self.id)
 
     async def set_mode(self, mode: str) -> None:
         await self._client.request("session/set_mode", schema.SetSessionModeRequest(sessionId=self.id, modeId=mode))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from signoff.acp.failures import ConnectionLost
+from signoff.acp.failures import ConnectionLost, RequestTimedOut
 from signoff.acp.link import Link
 from signoff.domain.errors import PeerError
 from signoff.sandbox.jobs import Job
@@ -24,6 +24,7 @@ Owner = Callable[[], Link | None]
 ANSWER = "answer"
 OUTPUT_BYTES = 1_048_576
 LONGEST_MS = 300_000
+FILE_S = 60.0  # for an editor to give or take a text
 current_call: contextvars.ContextVar[str] = contextvars.ContextVar("current_call", default="")
 """The call that runs in this task, so that a terminal can be shown where it belongs."""
 
@@ -41,7 +42,9 @@ class EditorFiles:
             return None
         asked = schema.ReadTextFileRequest(sessionId=self._session_id, path=path)
         try:
-            found = await link.request("fs/read_text_file", asked, schema.ReadTextFileResponse)
+            found = await link.request("fs/read_text_file", asked, schema.ReadTextFileResponse, within=FILE_S)
+        except RequestTimedOut:
+            raise  # it may hold newer text: what the disk has is no answer
         except PeerError:
             return None
         return found.content
@@ -51,7 +54,7 @@ class EditorFiles:
         if link is None or link.capabilities is None or not link.capabilities.fs.writeTextFile:
             return False
         told = schema.WriteTextFileRequest(sessionId=self._session_id, path=path, content=text)
-        await link.request("fs/write_text_file", told, schema.WriteTextFileResponse)
+        await link.request("fs/write_text_file", told, schema.WriteTextFileResponse, within=FILE_S)
         return True
 
 

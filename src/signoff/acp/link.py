@@ -55,10 +55,12 @@ class Link:
         if self.peer is not None and self.peer.outlet.congested:
             await self.peer.outlet.drain()
 
-    async def request(self, method: str, params: object, answer: type[Answer]) -> Answer:
+    async def request(
+        self, method: str, params: object, answer: type[Answer], *, within: float | None = None
+    ) -> Answer:
         if self.peer is None:
             raise ConnectionLost("nobody is connected")
-        found = await self.peer.request(method, params)
+        found = await self.peer.request(method, params, within=within)
         if not isinstance(found, answer):
             raise PeerError(f"the answer to {method} is not of its kind")
         return found

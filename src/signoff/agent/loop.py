@@ -99,7 +99,8 @@ class Agent:
         turn = _Turn(conversation, f"turn-{uuid.uuid4().hex[:12]}")
         task = Message("user", parts).text
         self._show(TurnStarted(turn.id, task))
-        self._show(PlanUpdated(conversation.plan or (PlanEntry(first_line(task), "in_progress"),)))
+        plan, before = _plan_of(conversation, task), conversation.plan
+        self._show(PlanUpdated(plan))
         reason, error = Reason.ERROR, None
         try:
             reason = await self._work(turn, parts)
@@ -112,6 +113,8 @@ class Agent:
         finally:
             conversation.settle()
             conversation.close_turn(reason, self.budget.spent)
+        if reason is Reason.END and conversation.plan is before is not plan:  # the plan was the task, and it is done
+            self._show(PlanUpdated(tuple(msgspec.structs.replace(entry, status="completed") for entry in plan)))
         end = TurnEnd(reason, last_text(conversation), self.budget.spent, turn.calls, tuple(turn.denials), error)
         self._show(TurnEnded(turn.id, end))
         return end
@@ -218,6 +221,13 @@ class _Turn:
         self.corrections = 0
         self.denials: list[Denial] = []
         self.repeats = Repeats()
+
+
+def _plan_of(conversation: Conversation, task: str) -> tuple[PlanEntry, ...]:
+    """What is left of the plan; where nothing is, the task itself is the plan."""
+    if any(entry.status != "completed" for entry in conversation.plan):
+        return conversation.plan
+    return (PlanEntry(first_line(task), "in_progress"),)
 
 
 def _take_back_cancelling() -> None:

@@ -66,12 +66,13 @@ class Asking:
         keys = () if retry and isinstance(case.subject, PatchSubject) else case.keys
         if self._store.covers(keys):
             return ApprovedForSession(), DecidedBy.SESSION
+        subject = case.subject if case.newest is None else await case.newest()
         request = compose(
             case.call,
             case.turn_id,
             case.intent,
             verdict,
-            subject=case.subject or CallSubject(case.call.args),
+            subject=subject or CallSubject(case.call.args),
             keys=keys,
             reason=reason,
             amendment=amendment,

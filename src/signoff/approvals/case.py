@@ -1,5 +1,6 @@
 """What comes before the door, what judges it, and what the record says of it."""
 
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import msgspec
@@ -20,6 +21,7 @@ class Case(msgspec.Struct, frozen=True):
     intent: Intent
     turn_id: str = ""
     subject: Subject | None = None
+    newest: Callable[[], Awaitable[Subject | None]] | None = None  # the subject as an editor's unsaved text has it
     keys: tuple[str, ...] = ()
     covers_retry: bool = False
     source: str = "agent"

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,18 @@ import msgspec
 from signoff.acp.answering import answering
 from signoff.acp.client import Client, Connect, Handlers, Session
 from signoff.acp.failures import RequestFailed
+from signoff.acp.forms import Field, Value, filling
 from signoff.acp.peer import Limits
 from signoff.acp.transports import loop
+from signoff.approvals.silence import Silence
 from signoff.cli.output import Output, Style
-from signoff.cli.wiring_acp_client import desk_of, wanted_by
+from signoff.cli.wiring_acp_client import decided_by, desk_of
 from signoff.domain.errors import Exit, UsageError
 from signoff.domain.visible import visible
 from signoff.wire import acp_schema as schema
 from signoff.wire import jsonrpc
 
+NOBODY = "nobody is at a terminal to answer"
 _SIGNS = {"pending": "…", "in_progress": "·", "completed": "✓", "failed": "✗"}
 
 
@@ -60,16 +63,23 @@ def _piped() -> str:
 
 
 async def _talk(output: Output, options: ConnectOptions, prompts: tuple[str, ...], interactive: bool) -> int:
-    screen = Screen(output, options.as_json)
-    with desk_of(output, options.workspace) as run:
-        wanted = wanted_by(output, run, options.permission_decision, options.workspace)
+    silence = Silence()
+    screen = Screen(output, options.as_json, silence)
+    with desk_of(output, options.workspace, silence) as run:
+        decided = decided_by(run, options.permission_decision, options.workspace)
 
-        async def decide(request: schema.RequestPermissionRequest) -> tuple[schema.PermissionOptionKind, ...]:
-            kinds = await wanted(request)
-            screen.decided(request, kinds, options.permission_message)
-            return kinds
+        async def decide(request: schema.RequestPermissionRequest) -> schema.RequestPermissionOutcome:
+            outcome = await decided(request)
+            screen.decided(request, outcome, options.permission_message)
+            return outcome
 
-        handlers = run.desk.serving(Handlers(update=screen.update, permission=answering(decide)))
+        async def fill(form: schema.ElicitationForm, fields: tuple[Field, ...]) -> Mapping[str, Value] | None:
+            content = None if run.person is None else await run.person.fill(form.message, fields)
+            screen.filled(form, content, NOBODY if run.person is None else "the person did not answer")
+            return content
+
+        handlers = Handlers(update=screen.update, permission=answering(decide), elicit=filling(fill))
+        handlers = run.desk.serving(handlers)
         limit_s = options.request_timeout_ms / 1_000 or None
         limits = Limits(in_flight_sends=options.max_in_flight_sends)
         async with Client.over(_connection(options), handlers, limit_s=limit_s, limits=limits) as client:
@@ -159,14 +169,18 @@ async def _prompt(screen: "Screen", session: Session, text: str) -> None:
 class Screen:
     """For people: words on stdout, what happens on stderr. For programs: a line of JSON for each."""
 
-    def __init__(self, output: Output, as_json: bool) -> None:
+    def __init__(self, output: Output, as_json: bool, silence: Silence) -> None:
         self._output = output
+        self._silence = silence  # while a question stands on the screen
         self._as_json = as_json
         self._titles: dict[str, str] = {}
         self._open = False  # a line of words has begun
         self.stop: int = Exit.INTERRUPTED
 
     def update(self, notification: schema.SessionNotification) -> None:
+        self._silence.say(lambda: self._update(notification), 0)
+
+    def _update(self, notification: schema.SessionNotification) -> None:
         update = notification.update
         text = _words(update)
         if self._as_json:
@@ -186,14 +200,22 @@ class Screen:
                 pass
 
     def decided(
-        self,
-        request: schema.RequestPermissionRequest,
-        kinds: tuple[schema.PermissionOptionKind, ...],
-        message: str | None,
+        self, request: schema.RequestPermissionRequest, outcome: schema.RequestPermissionOutcome, message: str | None
     ) -> None:
-        title = request.toolCall.title or request.toolCall.toolCallId
-        answer = kinds[0] if kinds else "cancelled"
+        title, answer = request.toolCall.title or request.toolCall.toolCallId, "cancelled"
+        if isinstance(outcome, schema.SelectedPermissionOutcome):
+            chosen = next(each for each in request.options if each.optionId == outcome.optionId)
+            answer = f"{chosen.kind}, {visible(chosen.name)}"
         self._say(f"permission {answer}: {visible(str(title))}" + (f" ({visible(message)})" if message else ""))
+
+    def filled(self, form: schema.ElicitationForm, content: object, reason: str) -> None:
+        """Whether a form was answered; what was typed is the agent's alone."""
+        told = {"type": "elicitation", "sessionId": form.sessionId or None, "message": form.message}
+        if self._as_json:
+            why = {"action": "accept"} if content is not None else {"action": "decline", "reason": reason}
+            self._line(told | why)
+        elif content is None:
+            self._say(f"declined, {reason}: {visible(form.message)}")
 
     def ended(self, session_id: str, answer: schema.PromptResponse) -> None:
         if self._as_json:

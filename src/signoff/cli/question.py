@@ -64,7 +64,7 @@ def question(request: ReviewRequest, width: int) -> list[Row]:
     subject = list(_subject(request))
     rows += [(), *(row for text, style in subject for row in _gutter(text, width, style)), ()]
     for label, text, style in _facts(request, "\n".join(text for text, _ in subject)):
-        rows += _fact(label, text, width, style)
+        rows += fact(label, text, width, style)
     rows += _remember(request, width)
     rows.append((Span("─" * width, Style.FAINT),))
     return rows
@@ -205,10 +205,10 @@ def _remember(request: ReviewRequest, width: int) -> Iterator[Row]:
         else:
             number += 1
             key, name = f"p {number}", f"{offer.width}, saved"
-        yield from _fact(key, name, width, Style.STRONG)
+        yield from fact(key, name, width, Style.STRONG)
         for line in offer.rule.split("\n"):
-            yield from _fact("", line, width)
-        yield from _fact("", offer.reach, width, Style.FAINT)
+            yield from fact("", line, width)
+        yield from fact("", offer.reach, width, Style.FAINT)
 
 
 def _whole(request: ReviewRequest, offer: Offer) -> str:
@@ -224,7 +224,8 @@ def _whole(request: ReviewRequest, offer: Offer) -> str:
             assert_never(request.event)
 
 
-def _fact(label: str, text: str, width: int, style: Style = Style.PLAIN) -> Iterator[Row]:
+def fact(label: str, text: str, width: int, style: Style = Style.PLAIN) -> Iterator[Row]:
+    """A text with a word on its left, in as many rows as it takes."""
     return _block(f" {label:<{_LABEL}}", " " * (_LABEL + 1), _wrap(text, width - _LABEL - 1, style, words=True))
 
 

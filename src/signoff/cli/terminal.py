@@ -10,8 +10,8 @@ import os
 import signal
 import termios
 import tty
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from signoff.approvals.request import ReviewRequest
 from signoff.approvals.review import OVERLOADED, Line
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 else:
     asyncio = late("asyncio")
 
+T = TypeVar("T")
 ARM_S = 0.3  # nobody reads a question faster
 _MOST_KEYS = 1_000
 _ERASE = "\r\x1b[K"
@@ -65,24 +66,33 @@ class TerminalReviewer:
         return cls(terminal, 2 if os.isatty(2) else terminal, colour=colour, silence=silence)
 
     async def review(self, request: ReviewRequest) -> ReviewDecision:
+        return await self._standing(lambda keys: self._ask(request, keys), OVERLOADED, Abort(), said)
+
+    async def _standing(
+        self, ask: "Callable[[asyncio.Queue[bytes]], Awaitable[T]]", crowded: T, stopped: T, say: Callable[[T], str]
+    ) -> T:
+        """When it is its turn: the question alone on the screen, until it is answered or withdrawn."""
         async with self._line.turn() as admitted:
             if not admitted:
-                return OVERLOADED
+                return crowded
             with self._silence.kept(), _keys_as_typed(self._terminal), self._reading() as keys:
                 try:
-                    decision = await self._ask(request, keys)
+                    answer = await ask(keys)
                 except _Interrupted:
-                    decision = Abort()
+                    answer = stopped
                 except asyncio.CancelledError:
                     self._write(f"{self._erase()} → the question was withdrawn; nothing was approved\n")
                     raise
-                self._write(f"{self._erase()} → {visible(said(decision))}\n")
-            return decision
+                self._write(f"{self._erase()} → {visible(say(answer))}\n")
+            return answer
+
+    def _begin(self, pages: Pages) -> None:
+        self._write(("\n" if self._erase() == "\n" else _SOBER + "\n") + self._painted(pages.begin()))
 
     async def _ask(self, request: ReviewRequest, keys: "asyncio.Queue[bytes]") -> ReviewDecision:
         width, height = self._size()
         pages = Pages(tuple(question(request, width)), max(height - 2, 1))
-        self._write(("\n" if self._erase() == "\n" else _SOBER + "\n") + self._painted(pages.begin()))
+        self._begin(pages)
         chosen, armed, self._drawn = 0, False, 0
         while True:
             refused = await self._read_on(pages, keys)

@@ -6,27 +6,33 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from signoff.acp.answering import ALLOW, DENY, Wanted, always
+from signoff.acp.answering import ALLOW, DENY, Decide, always, outcome, pick
 from signoff.acp.desk import Desk
 from signoff.acp.desk_tools import desk_tools
 from signoff.approvals.case import Case
 from signoff.approvals.request import CallSubject, ReviewRequest
 from signoff.approvals.review import Reviewer
+from signoff.approvals.silence import Silence
+from signoff.approvals.unattended import Unattended
 from signoff.cli import wiring
 from signoff.cli.output import Output
-from signoff.cli.wiring_door import reviewer_of
+from signoff.cli.wiring_door import controlling_terminal
 from signoff.cli.wiring_gate import opened
 from signoff.config import locations
 from signoff.domain.call import ToolCall, ToolResult
 from signoff.domain.errors import Exit
 from signoff.domain.event import RunEvent, Warned
 from signoff.domain.intent import Action
-from signoff.domain.review import Abort, Approved, ApprovedForSession, ToolApprovalRequestEvent
+from signoff.domain.review import Approved, ToolApprovalRequestEvent
+from signoff.domain.settings import Audit, PolicySettings
 from signoff.gate import Gate
 from signoff.supervisor.foreign import Kind, foreign_intent
 from signoff.wire import acp_schema as schema
+
+if TYPE_CHECKING:
+    from signoff.cli.terminal_forms import TerminalForms
 
 _ACTIONS: Mapping[str, Action] = {
     "read": Action.READ,
@@ -51,18 +57,21 @@ _KINDS: Mapping[str, Kind] = {
 class DeskRun:
     """A run with a desk. `status` is recorded as its exit status."""
 
-    def __init__(self, gate: Gate, desk: Desk, run_id: str, reviewer: Reviewer) -> None:
+    def __init__(self, gate: Gate, desk: Desk, run_id: str, reviewer: Reviewer, person: "TerminalForms | None") -> None:
         self.gate = gate
         self.desk = desk
         self.run_id = run_id
         self.reviewer = reviewer
+        self.person = person  # at the terminal, if somebody is
         self.status: int = Exit.INTERRUPTED
 
 
 @contextlib.contextmanager
-def desk_of(output: Output, workspace: Path) -> Iterator[DeskRun]:
+def desk_of(output: Output, workspace: Path, silence: Silence) -> Iterator[DeskRun]:
     loaded = wiring.configuration(output, workspace=workspace)
-    reviewer = reviewer_of(output, loaded.settings.policy)
+    policy = loaded.settings.policy
+    person = _person(output, policy, silence)
+    reviewer = person or Unattended(policy.default_action, policy.on_ask)
 
     def show(event: RunEvent) -> None:
         if isinstance(event, Warned):
@@ -75,28 +84,37 @@ def desk_of(output: Output, workspace: Path) -> Iterator[DeskRun]:
             return await run.gate.call(run.call(tool, args), source="acp")
 
         assert run.jobs is not None
-        served = DeskRun(run.gate, Desk(perform, run.jobs), run.run_id, reviewer)
+        served = DeskRun(run.gate, Desk(perform, run.jobs), run.run_id, reviewer, person)
         try:
             yield served
         finally:
             run.status = served.status
 
 
-def wanted_by(output: Output, run: DeskRun, decision: str | None, workspace: Path) -> Wanted:
+def _person(output: Output, policy: PolicySettings, silence: Silence) -> "TerminalForms | None":
+    terminal = controlling_terminal() if policy.audit is Audit.PROMPT else None
+    if terminal is None:
+        return None
+    from signoff.cli.terminal_forms import TerminalForms
+
+    return TerminalForms.on(terminal, colour=output.colourful(err=True), silence=silence)
+
+
+def decided_by(run: DeskRun, decision: str | None, workspace: Path) -> Decide:
     """How questions are answered. Unless told: by the person where there is one, else by the policy."""
-    match decision or ("ask" if run.reviewer.is_person else "policy"):
+    match decision or ("ask" if run.person is not None else "policy"):
         case "allow":
             return always(ALLOW)
         case "deny":
             return always(DENY)
         case "ask":
-            return _asked(run.reviewer)
+            return _asked(run)
         case _:
             return _judged(run, workspace)
 
 
-def _asked(reviewer: Reviewer) -> Wanted:
-    async def wanted(request: schema.RequestPermissionRequest) -> tuple[schema.PermissionOptionKind, ...]:
+def _asked(run: DeskRun) -> Decide:
+    async def decide(request: schema.RequestPermissionRequest) -> schema.RequestPermissionOutcome:
         call = _call(request, "")
         event = ToolApprovalRequestEvent(
             call_id=call.tool_call_id,
@@ -106,29 +124,24 @@ def _asked(reviewer: Reviewer) -> Wanted:
             args=call.args,
             reason=str(request.toolCall.title or "the agent asks for permission"),
         )
-        match await reviewer.review(ReviewRequest(event=event, tool=call.name, action=_action(request))):
-            case ApprovedForSession():
-                return ("allow_always", "allow_once")
-            case Approved():
-                return ALLOW
-            case Abort():
-                return ()
-            case _:
-                return DENY
+        asked = ReviewRequest(event=event, tool=call.name, action=_action(request))
+        if run.person is not None:
+            return outcome(await run.person.choose(asked, request.options))
+        return pick(request, ALLOW if isinstance(await run.reviewer.review(asked), Approved) else DENY)
 
-    return wanted
+    return decide
 
 
-def _judged(run: DeskRun, workspace: Path) -> Wanted:
-    async def wanted(request: schema.RequestPermissionRequest) -> tuple[schema.PermissionOptionKind, ...]:
+def _judged(run: DeskRun, workspace: Path) -> Decide:
+    async def decide(request: schema.RequestPermissionRequest) -> schema.RequestPermissionOutcome:
         call, kind = _call(request, run.run_id), str(request.toolCall.kind or "other")
         home = str(locations.home(os.environ))
         mapping = {call.name: _KINDS[kind]} if kind in _KINDS else {}
         intent = foreign_intent(call.name, _action(request), call.args, cwd=str(workspace), home=home, mapping=mapping)
         case = Case(call=call, intent=intent, turn_id=request.sessionId, subject=CallSubject(call.args), source="acp")
-        return ALLOW if (await run.gate.clear(case)).allowed else DENY
+        return pick(request, ALLOW if (await run.gate.clear(case)).allowed else DENY)
 
-    return wanted
+    return decide
 
 
 def _action(request: schema.RequestPermissionRequest) -> Action:

@@ -7,14 +7,14 @@ import msgspec
 
 from signoff.approvals.request import PatchSubject, Subject
 from signoff.domain.call import Artifacts
-from signoff.domain.errors import SignoffError
+from signoff.domain.errors import PeerError, SignoffError
 from signoff.domain.event import FileEdited
 from signoff.domain.intent import Action, Aspect, FileDelete, FileRead, FileWrite, Intent
 from signoff.domain.review import FileChange
 from signoff.files.ground import Ground, shown
 from signoff.tools.buffers import BufferedGround, carry_out_with, held
 from signoff.tools.edits import Edit, change_shown, diff, text
-from signoff.tools.tool import Attempt, Done, Place, Tool
+from signoff.tools.tool import Attempt, Done, FileAccess, Place, Tool
 
 Arguments = TypeVar("Arguments", bound=msgspec.Struct)
 
@@ -77,18 +77,31 @@ class ChangingTool(Tool[Arguments], Protocol):
 
     def subject(self, arguments: Arguments, place: Place) -> Subject | None:
         """The true differences if the call fits the files, else the call as it is."""
+        return self._subject(arguments, place, {})
+
+    async def newest_subject(self, arguments: Arguments, place: Place, files: FileAccess) -> Subject | None:
         try:
-            with Ground(place.workspace) as ground:
+            buffers = await held(files, self._texts(arguments, place))
+        except PeerError:  # an editor that does not answer leaves us with the disk
+            buffers = {}
+        return self._subject(arguments, place, buffers)
+
+    def _subject(self, arguments: Arguments, place: Place, buffers: dict[str, bytes]) -> Subject | None:
+        try:
+            with BufferedGround(place.workspace, buffers) as ground:
                 edits = self.edits(arguments, ground, place)
         except SignoffError:
             written = self.as_written(arguments, place)
             return PatchSubject(written) if written else None
         return PatchSubject({edit.path: change_shown(edit, shown(edit.path, place.workspace)) for edit in edits})
 
+    def _texts(self, arguments: Arguments, place: Place) -> list[str]:
+        """Files whose text goes into the change."""
+        return [each.path for each in self.touched(arguments, place) if isinstance(each, FileRead | FileWrite)]
+
     async def run(self, arguments: Arguments, attempt: Attempt) -> Done:
         place, preview = attempt.place, self.previews(arguments)
-        touched = [each.path for each in self.touched(arguments, place) if isinstance(each, FileRead | FileWrite)]
-        with BufferedGround(place.workspace, await held(attempt.files, touched)) as ground:
+        with BufferedGround(place.workspace, await held(attempt.files, self._texts(arguments, place))) as ground:
             edits = self.edits(arguments, ground, place)
             if not preview:
                 await carry_out_with(attempt.files, edits, ground)

@@ -110,6 +110,10 @@ class Tool(Protocol[Arguments]):
         """What the person is shown; None: the arguments as they are."""
         return None
 
+    async def newest_subject(self, arguments: Arguments, place: Place, files: FileAccess) -> Subject | None:
+        """The same, where an editor may hold newer text. Only asked for once the person has to be asked."""
+        return self.subject(arguments, place)
+
     def wants_no_sandbox_approval(self, policy: ApprovalPolicy) -> bool:
         """May the person be asked to let it run outside, after the sandbox stopped it?"""
         return policy in (ApprovalPolicy.UNTRUSTED, ApprovalPolicy.ON_FAILURE)
