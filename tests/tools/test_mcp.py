@@ -18,11 +18,12 @@ from signoff.domain.settings import ApprovalPolicy
 from signoff.domain.tool_server import LocalServer, RemoteServer, ToolServer
 from signoff.sandbox import child
 from signoff.tools.describe import describe
-from signoff.tools.mcp_servers import McpServers, Surroundings
+from signoff.tools.mcp_servers import MOST_RESTARTS, McpServers, Surroundings
 from signoff.tools.mcp_tool import LONGEST_NAME, MOST_TEXT, Memory, Offer, answer_of, fingerprint, full_name
 from tests.tools.workbench import Workbench
 
 ROOT = pathlib.Path(__file__).parents[2]
+SUM = {"a": 1, "b": 2}
 SERVER = (sys.executable, "-m", "tests.fakes.mcp_server")
 
 
@@ -157,17 +158,30 @@ def test_a_server_that_says_nothing_is_not_waited_for(tmp_path: pathlib.Path) ->
     assert scene.servers.failed == {"silent": "it did not answer in time"}
 
 
-def test_a_server_that_ends_takes_only_its_own_tools_with_it(tmp_path: pathlib.Path) -> None:
-    async def work(scene: Scene) -> list[ToolResult]:
-        return [
-            await scene.call("mcp__one__end"),
-            await scene.call("mcp__one__add", a=1, b=2),
-            await scene.call("mcp__two__add", a=1, b=2),
-        ]
+def test_a_server_that_ends_is_started_again_for_its_next_call(tmp_path: pathlib.Path) -> None:
+    async def work(scene: Scene) -> list[bool]:
+        calls: list[tuple[str, dict[str, int]]] = [("one__end", {}), ("one__add", SUM), ("two__add", SUM)]
+        return [(await scene.call(f"mcp__{name}", **args)).ok for name, args in calls]
 
-    first, second, third = Scene(tmp_path, approval=ApprovalPolicy.NEVER).run(work, local("one"), local("two"))
+    scene = Scene(tmp_path, approval=ApprovalPolicy.NEVER)
 
-    assert [first.ok, second.ok, third.ok] == [False, False, True]
+    assert scene.run(work, local("one"), local("two")) == [False, True, True]
+    assert [warning.split("; it said")[0] for warning in scene.warnings] == [
+        "the tool server 'one' ended; the next call starts it again"
+    ]
+
+
+def test_a_server_that_keeps_ending_is_given_up(tmp_path: pathlib.Path) -> None:
+    async def work(scene: Scene) -> list[str]:
+        ends = [await scene.call("mcp__one__end") for _ in range(2 + MOST_RESTARTS)]
+        return [end.error.code for end in ends if end.error is not None]
+
+    scene = Scene(tmp_path, approval=ApprovalPolicy.NEVER)
+    codes = scene.run(work, local("one"))
+
+    assert codes[:-1] == ["tool.failed"] * (1 + MOST_RESTARTS)
+    assert codes[-1] in ("runner.lost", "tool.unknown")
+    assert f"it ended {1 + MOST_RESTARTS} times" in scene.servers.failed["one"]
 
 
 def test_a_call_that_takes_too_long_is_a_timeout(tmp_path: pathlib.Path) -> None:

@@ -25,9 +25,10 @@ _TAIL_LINES = 5
 
 
 class Talk:
-    """What a program says beside the protocol: the last lines of its stderr."""
+    """What a program says beside the protocol: the last lines of its stderr, and that it has ended."""
 
     def __init__(self) -> None:
+        self.ended = asyncio.Event()
         self._lines: deque[str] = deque(maxlen=_TAIL_LINES)
 
     def hear(self, line: bytes) -> None:
@@ -53,7 +54,7 @@ async def piped(
             heard_in, heard = anyio.create_memory_object_stream[Any](0)
             asked, asked_out = anyio.create_memory_object_stream[Any](0)
             async with anyio.create_task_group() as group:
-                group.start_soon(_listen, said, heard_in)
+                group.start_soon(_listen, said, heard_in, talk)
                 group.start_soon(_speak, asked_out, told)
                 group.start_soon(_overhear, complained, talk)
                 try:
@@ -66,13 +67,14 @@ async def piped(
         await asyncio.to_thread(program.close)
 
 
-async def _listen(said: asyncio.StreamReader, heard: Any) -> None:
+async def _listen(said: asyncio.StreamReader, heard: Any, talk: Talk) -> None:
     """One message a line. The end of the program, or a line beyond all measure, ends the conversation."""
     async with heard:
         with contextlib.suppress(ValueError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             while line := await said.readline():
                 if line.strip():
                     await heard.send(_message(line))
+        talk.ended.set()
 
 
 def _message(line: bytes) -> Any:
@@ -121,4 +123,5 @@ async def _writing(descriptor: int) -> AsyncIterator[asyncio.StreamWriter]:
     try:
         yield asyncio.StreamWriter(transport, protocol, None, loop)
     finally:
-        transport.abort()
+        if not transport.is_closing():  # the program has not ended before us
+            transport.abort()

@@ -4,7 +4,7 @@
         …                                   # registry.find("mcp__SERVER__TOOL")
 
 One that cannot be reached, or says nothing in time, is warned about, and the others are there all the same. The protocol
-library is imported when there is a server to talk to, and only then.
+library is imported when there is a server to talk to, and only then. A program that ends is started again.
 """
 
 import asyncio
@@ -35,6 +35,7 @@ else:
 
 START_SECONDS = 30.0
 CALL_SECONDS = 300.0
+MOST_RESTARTS = 3  # of one server
 MOST_TOOLS = 256  # of one server
 _MOST_PAGES = 20
 
@@ -84,13 +85,26 @@ class _Connection:
 
     def __init__(self, server: ToolServer, registry: Registry, surroundings: Surroundings) -> None:
         self.server, self._registry, self._around = server, registry, surroundings
-        self.settled, self.leaving, self._changed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.settled, self.leaving = asyncio.Event(), asyncio.Event()
+        self._changed, self._wanted = asyncio.Event(), asyncio.Event()
         self.failure: str | None = None
         self._talk = Talk()
         self._session: mcp.ClientSession | None = None
         self._tools: set[str] = set()
 
     async def stay(self) -> None:
+        """Until the session ends. A program that was there and ended is started again for its next call, a few times."""
+        try:
+            for _ in range(1 + MOST_RESTARTS):
+                if not await self._served() or not await self._wanted_again():
+                    return
+            self._failed(ChildLost(f"it ended {1 + MOST_RESTARTS} times"))
+        finally:
+            self.settled.set()
+
+    async def _served(self) -> bool:
+        """From its first word to its last. True: it was there, and ended by itself."""
+        self._talk = Talk()
         try:
             async with self._connected() as session:
                 with anyio.fail_after(self._around.start_seconds):
@@ -98,26 +112,31 @@ class _Connection:
                     self._offer(await _listed(session))
                 self._session = session
                 self.settled.set()
-                await self._until_left(session)
+                await self._until_over(session)
         except (Exception, BaseExceptionGroup) as error:  # whatever a server does is its own end, not the session's
             self._failed(error)
+            return False
         finally:
             self._session = None
-            self.settled.set()
+        return not self.leaving.is_set()
 
-    async def _until_left(self, session: "mcp.ClientSession") -> None:
+    async def _wanted_again(self) -> bool:
+        said = self._talk.last()
+        self._around.warn(
+            f"the tool server {self.server.name!r} ended; the next call starts it again{said and f'; it said: {said}'}"
+        )
+        await _first(self._wanted, self.leaving)
+        self._wanted.clear()
+        return not self.leaving.is_set()
+
+    async def _until_over(self, session: "mcp.ClientSession") -> None:
         """List its tools again whenever it says that they changed."""
-        leaving = asyncio.ensure_future(self.leaving.wait())
-        try:
-            while not leaving.done():
-                changed = asyncio.ensure_future(self._changed.wait())
-                await asyncio.wait({leaving, changed}, return_when=asyncio.FIRST_COMPLETED)
-                changed.cancel()
-                if self._changed.is_set():
-                    self._changed.clear()
-                    self._offer(await _listed(session))
-        finally:
-            leaving.cancel()
+        while True:
+            await _first(self.leaving, self._talk.ended, self._changed)
+            if self.leaving.is_set() or self._talk.ended.is_set():
+                return
+            self._changed.clear()
+            self._offer(await _listed(session))
 
     @contextlib.asynccontextmanager
     async def _connected(self) -> "AsyncIterator[mcp.ClientSession]":
@@ -157,6 +176,10 @@ class _Connection:
 
     async def send(self, name: str, args: dict[str, Any], attempt: Attempt) -> Reply:
         """One call. Progress that the server reports is passed on."""
+        if self._talk.ended.is_set() and self.failure is None and not self.leaving.is_set():
+            self.settled.clear()
+            self._wanted.set()
+        await self.settled.wait()
         if self._session is None:
             raise ChildLost(f"the tool server {self.server.name!r} is gone: {self.failure or 'it was left'}")
 
@@ -172,6 +195,16 @@ class _Connection:
         except (RuntimeError, mcp.MCPError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
             raise ToolError(f"{self.server.name}: {error or type(error).__name__}") from error
         return _reply(result)
+
+
+async def _first(*events: asyncio.Event) -> None:
+    """Until one of them has come."""
+    waiting = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in waiting:
+            one.cancel()
 
 
 @contextlib.asynccontextmanager
