@@ -220,6 +220,27 @@ def test_a_question_longer_than_the_screen_is_read_in_both_directions(start: Sta
     assert asked.decisions() == [Approved()]
 
 
+def test_in_a_window_of_another_size_the_question_is_laid_out_anew_before_it_is_answered(start: Start) -> None:
+    asked = start("long", lines=100)
+    asked.until(STOP)
+    asked.child.setwinsize(24, 60)
+    asked.child.send("y")
+    asked.screen.resize(24, 60)
+    assert "echo line 60" not in asked.until("Esc: stop")  # it no longer fits, so it has to be read again
+    asked.child.send("G")
+    assert "echo line 60" in asked.until(STOP)
+    asked.child.send("y")
+    assert asked.decisions() == [Approved()]
+
+
+def test_a_refusal_counts_in_a_window_of_any_size(start: Start) -> None:
+    asked = start("command")
+    asked.until(STOP)
+    asked.child.setwinsize(24, 60)
+    asked.child.send("\r")
+    assert asked.decisions() == [Denied()]
+
+
 def rows(screen: str) -> list[str]:
     return [line for line in screen.splitlines() if "│" in line]
 

@@ -31,6 +31,7 @@ else:
 
 T = TypeVar("T")
 ARM_S = 0.3  # nobody reads a question faster
+NO = (b"\r", b"\n", b"n", b"N")
 _MOST_KEYS = 1_000
 _ERASE = "\r\x1b[K"
 _BACKSPACE, _ERASE_LINE, _ESCAPE, _END = ("\x7f", "\b"), "\x15", "\x1b", ("\r", "\n")
@@ -57,6 +58,7 @@ class TerminalReviewer:
         self._colour = colour
         self._arm_s = arm_s
         self._line = Line(changed=self._tell)
+        self._laid_out = self._size()
         self._drawn = 0  # rows that the keys take on the screen
         self._redraw: Callable[[], object] | None = None  # shows the last line anew, while nothing else is on it
 
@@ -77,7 +79,7 @@ class TerminalReviewer:
                 return crowded
             with self._silence.kept(), _keys_as_typed(self._terminal), self._reading() as keys:
                 try:
-                    answer = await ask(keys)
+                    answer = await self._answered(ask, keys)
                 except _Interrupted:
                     answer = stopped
                 except asyncio.CancelledError:
@@ -86,7 +88,15 @@ class TerminalReviewer:
                 self._write(f"{self._erase()} → {visible(say(answer))}\n")
             return answer
 
+    async def _answered(self, ask: "Callable[[asyncio.Queue[bytes]], Awaitable[T]]", keys: "asyncio.Queue[bytes]") -> T:
+        while True:
+            try:
+                return await ask(keys)
+            except _Resized:
+                continue
+
     def _begin(self, pages: Pages) -> None:
+        self._laid_out = self._size()
         self._write(("\n" if self._erase() == "\n" else _SOBER + "\n") + self._painted(pages.begin()))
 
     async def _ask(self, request: ReviewRequest, keys: "asyncio.Queue[bytes]") -> ReviewDecision:
@@ -102,7 +112,7 @@ class TerminalReviewer:
                 self._keys(request, chosen, width, pages.several)
             with self._news(lambda: self._keys(request, chosen, width, pages.several)):
                 armed = armed or await self._arm(keys)
-                data = await self._next(keys)
+                data = await self._pressed(keys)
             meaning = press(request, chosen, data)
             if pages.goes_back(data):
                 self._write(self._wiped(self._drawn) + self._turned(pages, data))
@@ -143,7 +153,7 @@ class TerminalReviewer:
         """Until the last row is on the screen. Only a refusal can be given before."""
         while not pages.at_end:
             self._write(paint((Span(pages.status, Style.ALERT), Span(pages.help)), self._colour))
-            key = await self._next(keys)
+            key = await self._pressed(keys)
             self._write(self._erase())
             if key in (b"n", b"N"):
                 return Denied()
@@ -164,6 +174,13 @@ class TerminalReviewer:
 
     def _painted(self, rows: tuple[Row, ...]) -> str:
         return "".join(f"{paint(row, self._colour)}\n" for row in rows)
+
+    async def _pressed(self, keys: "asyncio.Queue[bytes]") -> bytes:
+        """The next key. In a window of another size than the question was laid out for, it can only refuse."""
+        key = await self._next(keys)
+        if self._size() != self._laid_out and key not in (*NO, *STOP):
+            raise _Resized
+        return key
 
     async def _next(self, keys: "asyncio.Queue[bytes]") -> bytes:
         """What is typed next. An interrupt is one for the whole program, as it would be without a question."""
@@ -277,6 +294,10 @@ class TerminalReviewer:
 
 class _Interrupted(Exception):
     """Control-c was pressed."""
+
+
+class _Resized(Exception):
+    """The window has another size than the question was laid out for."""
 
 
 @contextlib.contextmanager

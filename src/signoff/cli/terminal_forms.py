@@ -7,7 +7,7 @@ from signoff.acp.answering import refusal
 from signoff.acp.forms import Field, Value
 from signoff.approvals.request import ReviewRequest
 from signoff.cli.question import Row, Span, Style, fact, question
-from signoff.cli.terminal import TerminalReviewer
+from signoff.cli.terminal import NO, TerminalReviewer
 from signoff.cli.terminal_pages import STOP, Pages
 from signoff.domain.errors import UsageError
 from signoff.domain.review import Abort
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import asyncio
 
 KEYS = "123456789acdehilmopqrstuvwxyz"  # none of those that turn pages or say no
-_NO = (b"\r", b"\n", b"n", b"N")
 Options = Sequence[schema.PermissionOption]
 
 
@@ -53,13 +52,13 @@ class TerminalForms(TerminalReviewer):
                 return None if isinstance(early, Abort) else refusal(options)
             self._write(f"{self._erase()} {KEYS[0]}–{list(offered)[-1]}: choose   Enter: no   Esc: call it off ")
             armed = armed or await self._arm(keys)
-            key = await self._next(keys)
+            key = await self._pressed(keys)
             if pages.goes_back(key):
                 self._write(self._wiped(1) + self._turned(pages, key))
                 armed = False
             elif key in STOP:
                 return None
-            elif key in _NO:
+            elif key in NO:
                 return refusal(options)
             elif (chosen := offered.get(key.decode("utf-8", "replace"))) is not None:
                 return chosen
