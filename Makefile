@@ -11,7 +11,7 @@ ORACLE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/signoff-oracle
 ACP_PEERS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/signoff-acp-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench bench-memory oracle acp-peers docs golden acp-schema requirements lock clean
+.PHONY: help setup demo test check bench bench-memory oracle acp-peers docs pictures figures golden acp-schema requirements lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -58,6 +58,12 @@ bench-memory: setup ## Measure what memory finds: make bench-memory [DATA=FILE]
 
 docs: setup ## Write the command reference in docs/cli.md anew, from the commands
 	@$(BIN)/python scripts/generate_cli.py
+
+pictures: setup ## Make the pictures of the docs anew, from the program as it is
+	@$(BIN)/python scripts/pictures.py
+
+figures: setup ## Copy the measured figures of the README into its translation
+	@$(BIN)/python scripts/readme_figures.py
 
 golden: setup ## Write the golden files and the tools' descriptions anew; read the diff before committing
 	@$(BIN)/python -c "import sys; from signoff.tools.describe import described; sys.stdout.buffer.write(described())" > $(VENV)/descriptions.json && mv $(VENV)/descriptions.json src/signoff/tools/descriptions.json

@@ -189,7 +189,9 @@ def test_without_the_signing_package_signing_says_what_to_install(
         [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60, check=False
     )
     assert ended.returncode == 2
-    assert ended.stderr == "signoff: signatures need the package cryptography\n  Install signoff[sign].\n"
+    assert (
+        ended.stderr == 'signoff: signatures need the package cryptography\n  Install it: pip install "signoff[sign]"\n'
+    )
 
 
 def test_export_gives_the_lines_as_they_are_and_a_trace_others_can_read(

@@ -150,6 +150,12 @@ def test_a_misspelt_command_is_answered_with_the_one_that_was_meant(words: str, 
     assert (ended.status, is_one_sentence(ended), "Did you mean" in ended.err) == (2, True, True)
 
 
+def test_an_option_of_all_commands_behind_one_is_told_where_it_belongs(home: Path) -> None:
+    ended = signoff("audit", "list", "--no-color")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.endswith('\n  Write it before the command: "signoff --no-color audit list".\n')
+
+
 @every_leaf
 def test_a_malformed_configuration_is_a_configuration_error(words: tuple[str, ...], home: Path) -> None:
     write_config(home, b"approval = [\n")

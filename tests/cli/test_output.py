@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from signoff.cli.output import Output, Style, wants_colour
+from signoff.cli.output import Output, Style, counted, folded, wants_colour
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,19 @@ def test_paint_adds_colour_only_when_forced_or_on_a_terminal(monkeypatch: pytest
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert Output().paint("fine", Style.GOOD) == "\x1b[32mfine\x1b[0m"
     assert Output(no_color=True).paint("fine", Style.GOOD) == "fine"
+
+
+def test_a_long_line_is_broken_between_words_and_nothing_of_it_is_lost() -> None:
+    line = "warn  cgroups  not every limit can be enforced, /a/path/that/is/longer/than/the/whole/terminal and more"
+    rows = folded(line, 40, 15).split("\n")
+    assert rows[0] == "warn  cgroups  not every limit can be"
+    assert all(row.startswith(" " * 15) for row in rows[1:])
+    assert " ".join(" ".join(rows).split()) == " ".join(line.split())
+    assert [len(row) <= 40 or len(row.split()) == 1 for row in rows] == [True] * len(rows)
+    assert folded(line, None, 15) == line
+    painted = f"  \x1b[2m{'a ' * 10}\x1b[0m"
+    assert folded(painted, 22, 2) == painted.rstrip()  # colour takes no room
+
+
+def test_one_of_something_is_not_several() -> None:
+    assert [counted(number, "file") for number in (0, 1, 2)] == ["0 files", "1 file", "2 files"]

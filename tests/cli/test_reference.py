@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
+from signoff.cli import help
 from signoff.cli.app import application
 from signoff.cli.commands import COMMANDS
 
@@ -30,6 +31,16 @@ def test_a_command_has_a_summary_of_one_line_examples_and_options_that_say_what_
     assert path in examples
     mute = [one.name for one in command.params if isinstance(one, click.Option) and len(one.help or "") < 15]
     assert mute == []
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_help_fits_on_a_terminal_of_80_columns(path: str) -> None:
+    context = click.Context(EVERY[path], info_name=path, terminal_width=80)
+    assert [line for line in EVERY[path].get_help(context).splitlines() if len(line) > 80] == []
+
+
+def test_the_list_of_commands_fits_on_a_terminal_of_80_columns() -> None:
+    assert max(map(len, help.text().splitlines())) <= 80
 
 
 @pytest.mark.parametrize("name", COMMANDS)

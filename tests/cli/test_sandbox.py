@@ -54,12 +54,24 @@ def test_a_program_that_cannot_be_started_comes_with_advice(
     assert words in ended.err
 
 
-@pytest.mark.parametrize("command", [["sandbox", "--", "true"], ["exec", "--", "true"]])
+GONE = (
+    "sandbox -- true",
+    "exec -- true",
+    "doctor",
+    "why -- ls",
+    "policy list",
+    "undo",
+    "sessions list",
+    "run -m echo/echo x",
+)
+
+
+@pytest.mark.parametrize("command", [words.split() for words in GONE], ids=GONE)
 def test_a_directory_that_is_gone_is_named(workspace: pathlib.Path, command: list[str]) -> None:
     script = 'cd "$0" && rmdir "$0" && exec "$@"'
     ended = subprocess.run(["sh", "-c", script, str(workspace), PROGRAM, *command], capture_output=True, timeout=60)
     assert ended.returncode == 2
-    assert b"the current directory cannot be used" in ended.stderr
+    assert b"the current directory is gone" in ended.stderr
 
 
 def test_time_limit(workspace: pathlib.Path) -> None:

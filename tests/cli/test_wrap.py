@@ -48,6 +48,13 @@ def test_a_program_that_knows_nothing_of_us_is_not_changed(workspace: pathlib.Pa
     assert (done.returncode, done.stdout, done.stderr) == (7, "out {x}\nno newline", "err\n")
 
 
+def test_an_agent_that_cannot_be_started_is_recorded_with_the_status_the_person_sees(
+    workspace: pathlib.Path, home: pathlib.Path
+) -> None:
+    done = wrap(workspace, "--", "no-such-agent")
+    assert (done.returncode, ledger(home)[-1]["exit_code"]) == (20, 20)
+
+
 @requirement("MEM-006", "MEM-065", "MEM-067", "MEM-069")
 def test_without_a_terminal_what_needs_a_yes_is_denied(workspace: pathlib.Path, home: pathlib.Path) -> None:
     done = wrap(workspace, "--", *AGENT, "echo fine", "rm -rf /")

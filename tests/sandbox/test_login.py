@@ -57,14 +57,19 @@ def test_a_profile_that_fails_hangs_or_floods_degrades_with_a_note(
 @pytest.mark.parametrize(
     ("shell", "says"),
     [
-        ("/usr/bin/fish", "is not a shell we know"),
+        ("/usr/bin/tcsh", "is not a shell we know"),
         ("/no/such/bash", "cannot start /no/such/bash"),
-        ("/usr/sbin/nologin", "is not a shell we know"),
     ],
 )
 def test_a_shell_that_cannot_be_asked_degrades_with_a_note(tmp_path: pathlib.Path, shell: str, says: str) -> None:
     taken = snapshot(given(tmp_path, "", shell))
     assert says in (taken.note or "")
+    assert taken.environ["PATH"] == "/usr/bin:/bin"
+
+
+def test_an_account_that_nobody_logs_in_with_has_nothing_to_read_and_nothing_to_say(tmp_path: pathlib.Path) -> None:
+    taken = snapshot(given(tmp_path, "", "/usr/sbin/nologin"))
+    assert taken.note is None
     assert taken.environ["PATH"] == "/usr/bin:/bin"
 
 

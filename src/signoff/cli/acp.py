@@ -32,7 +32,7 @@ def acp() -> None:
     Examples:
       signoff acp serve
       signoff acp serve --transport ws --listen 127.0.0.1:8900
-      signoff acp connect --cmd "gemini --acp" --prompt "What is this project about?"
+      signoff acp connect --cmd "gemini --acp" --prompt "What is this?"
     """
 
 
@@ -192,7 +192,7 @@ def connect(ctx: click.Context, /, **options: Any) -> int:
     \b
     Examples:
       signoff acp connect --cmd "signoff acp serve -m echo/echo" --prompt hello
-      signoff acp connect --endpoint ws://127.0.0.1:8900/acp --prompt "Run the tests" --json
+      signoff acp connect --endpoint ws://127.0.0.1:8900/acp --prompt hello --json
       signoff acp client connect --cmd codex-acp --permission-decision policy
     """
     from signoff.cli.acp_connect import ConnectOptions, talk

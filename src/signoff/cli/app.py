@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem, shell_complete
 
 from signoff.cli import help, installed
 from signoff.cli.commands import COMMANDS, OPTIONS
-from signoff.cli.output import Output
+from signoff.cli.output import Output, folded, room
 from signoff.domain.errors import Exit, SignoffError, UsageError
 from signoff.domain.visible import visible
 
@@ -69,6 +69,7 @@ def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> N
         ctx.exit()
 
 
+_EVERYWHERE = frozenset(name for names, _, _ in OPTIONS for name in names)
 _KINDS: dict[str, dict[str, Any]] = {
     "--config": {"multiple": True},
     "--version": {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _version},
@@ -137,16 +138,29 @@ def explain(error: Exception) -> int:
         case click.exceptions.NoArgsIsHelpError(ctx=click.Context(command=click.Group() as group) as context):
             names = ", ".join(group.list_commands(context))
             return complain(f'"{context.command_path}" needs a command: {names}', _usage(context), Exit.USAGE)
+        case click.NoSuchOption(option_name=option, ctx=click.Context() as context) if option in _EVERYWHERE:
+            hint = f'Write it before the command: "{NAME} {option} {context.command_path.removeprefix(NAME).strip()}".'
+            return complain(error.format_message(), hint, Exit.USAGE)
         case click.UsageError():
             return complain(error.format_message(), _usage(error.ctx), Exit.USAGE)
         case click.ClickException():
             return complain(error.format_message(), None, Exit.USAGE)
+        case OSError() if not _somewhere():
+            return complain("the current directory is gone", "Go to a directory that exists.", Exit.USAGE)
         case OSError():
             where = f": {error.filename}" if error.filename else ""
             return complain(f"the system refused: {error.strerror}{where}", None, Exit.INTERNAL)
         case _:
             reason = f"internal error: {type(error).__name__}: {error}"
             return complain(reason, "Please report it with the output of the same call under --debug.", Exit.INTERNAL)
+
+
+def _somewhere() -> bool:
+    try:
+        os.getcwd()
+    except OSError:
+        return False
+    return True
 
 
 def _usage(context: click.Context | None) -> str:
@@ -156,5 +170,6 @@ def _usage(context: click.Context | None) -> str:
 def complain(sentence: str, hint: str | None, status: Exit) -> int:
     if sys.stderr is not None:
         sentence = " ".join(sentence.split())  # click breaks some of its sentences into lists
-        click.echo(f"signoff: {visible(sentence)}" + (f"\n  {hint}" if hint else ""), err=True)
+        lines = [f"signoff: {visible(sentence)}", *([f"  {hint}"] if hint else [])]
+        click.echo("\n".join(folded(line, room(sys.stderr), 2) for line in lines), err=True)
     return status

@@ -13,7 +13,7 @@ import msgspec
 from click.shell_completion import CompletionItem
 
 from signoff.cli.app import Group
-from signoff.cli.output import Output, Style, json_option
+from signoff.cli.output import Output, Style, counted, json_option
 from signoff.config import locations
 from signoff.domain.errors import Exit, UsageError
 from signoff.domain.visible import visible
@@ -25,6 +25,8 @@ from signoff.ledger.timeline import Row, Stats, Tone, row, stats
 from signoff.ledger.verify import Flaw, Report, verify
 
 STYLES = {Tone.GOOD: Style.GOOD, Tone.BAD: Style.BAD, Tone.WARNING: Style.WARNING, Tone.FAINT: Style.FAINT}
+HANG = 22  # where the text stands beside its time and mark
+SHORT = 18  # characters of a run id that tell it from the others: the time to the millisecond, and some chance
 PAUSE = 0.1  # seconds between two looks at a growing file
 
 
@@ -82,13 +84,20 @@ def list_runs(output: Output, number: int, as_json: bool) -> None:
     if not runs:
         output.say(f"No run has been recorded in {_runs()} yet.")
     for run in runs:
-        ended = "" if run.exit_code is None else f"exit {run.exit_code}"
-        style = {reading.State.FINISHED: Style.GOOD, reading.State.RUNNING: Style.TITLE}.get(run.state, Style.BAD)
+        _tell(output, run)
+
+
+def _tell(output: Output, run: reading.Run) -> None:
+    """A line for a script; on a terminal less of it, so that it fits: the beginning of an id names a run as well."""
+    ended = "" if run.exit_code is None else f"exit {run.exit_code}"
+    style = {reading.State.FINISHED: Style.GOOD, reading.State.RUNNING: Style.TITLE}.get(run.state, Style.BAD)
+    command, started = visible(shlex.join(run.command)), run.started.replace("T", " ")
+    if output.room() is None:
         state = output.paint(f"{run.state:10}", style)
-        command = visible(shlex.join(run.command))
-        output.text(
-            f"{run.run_id}  {run.started[:19].replace('T', ' ')}  {state}  {run.records:6}  {ended:8}  {command}".rstrip()
-        )
+        output.text(f"{run.run_id}  {started[:19]}  {state}  {run.records:6}  {ended:8}  {command}".rstrip())
+    else:
+        state = output.paint(f"{ended or run.state:10}", style)
+        output.text(f"{run.run_id[:SHORT]}  {started[:16]}Z  {state}  {command}", SHORT + 33)
 
 
 @audit.command()
@@ -116,7 +125,7 @@ def show(output: Output, name: str, as_html: bool, target: BinaryIO, as_json: bo
         output.json({"run": glance, "entries": lines})
     else:
         for line in lines:
-            output.text(_told(output, row(line)))
+            output.text(_told(output, row(line)), HANG)
         for call in stats(lines).unknown_outcomes:
             output.say(f"{visible(call)} was allowed and its outcome is unknown; it is not run again.")
 
@@ -142,7 +151,10 @@ def tail(output: Output, name: str, follow: bool, number: int, as_json: bool) ->
         count = len(seen)
         while True:
             for line in new:
-                output.text(msgspec.json.encode(line).decode() if as_json else _told(output, row(line)))
+                output.text(
+                    msgspec.json.encode(line).decode() if as_json else _told(output, row(line)),
+                    None if as_json else HANG,
+                )
             if not follow:
                 return
             follow = reading.glance(run).state is reading.State.RUNNING  # looked at before the last read, not after
@@ -173,7 +185,8 @@ def show_stats(output: Output, name: str, as_json: bool) -> None:
 
 def _say_stats(output: Output, sums: Stats) -> None:
     output.text(
-        f"{sums.records} records in {sums.seconds:.1f} s" + (f", {sums.damaged} damaged" if sums.damaged else "")
+        f"{counted(sums.records, 'record')} in {sums.seconds:.1f} s"
+        + (f", {sums.damaged} damaged" if sums.damaged else "")
     )
     for title in ("decisions", "decided_by", "reviews", "rules", "errors"):
         counts: dict[str, int] = getattr(sums, title)
@@ -182,7 +195,7 @@ def _say_stats(output: Output, sums: Stats) -> None:
             output.text(f"{title.replace('_', ' '):12} {told}")
     for name, tool in sums.tools.items():
         times = f"median {tool.median_ms:g} ms, longest {tool.longest_ms} ms"
-        output.text(f"{'tool':12} {visible(name)}: {tool.calls} calls, {tool.failed} failed, {times}")
+        output.text(f"{'tool':12} {visible(name)}: {counted(tool.calls, 'call')}, {tool.failed} failed, {times}")
     for title, names in (("changed", sums.files_changed), ("unknown", sums.unknown_outcomes)):
         for name in names:
             output.text(f"{title:12} {visible(name)}")
@@ -197,9 +210,8 @@ def _say_stats(output: Output, sums: Stats) -> None:
 def check(output: Output, name: str, anchor: str | None, key: str | None, as_json: bool) -> int:
     """Check that a ledger is as it was written; name the first record that is not.
 
-    \b
-    Exit status: 0 in order, 60 edited, 61 missing, 62 reordered, 63 torn tail, 64 unfinished.
-    With --key, the head must be signed with it: in the --anchor file, else in RUN.jsonl.sig.
+    Exit status: 0 in order, 60 edited, 61 missing, 62 reordered, 63 torn tail, 64 unfinished. With --key, the head must be
+    signed with it: in the --anchor file, else in RUN.jsonl.sig.
 
     \b
     Examples:
@@ -300,7 +312,8 @@ def _signing() -> ModuleType:
         from signoff.ledger import sign
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"signatures need the package {(error.name or '').partition('.')[0]}", hint="Install signoff[sign]."
+            f"signatures need the package {(error.name or '').partition('.')[0]}",
+            hint='Install it: pip install "signoff[sign]"',
         ) from error
     return sign
 

@@ -10,35 +10,45 @@ class Entry:
         self.summary = summary
 
 
-COMMANDS: dict[str, Entry] = {
-    "acp": Entry("signoff.cli.acp:acp", "Serve our agent to editors, or speak to another agent (ACP)."),
-    "audit": Entry("signoff.cli.audit:audit", "Read the ledger of a run, and check that nobody changed it."),
-    "chat": Entry("signoff.cli.chat:chat", "Talk with our own agent, at the terminal or in a pipe."),
-    "config": Entry("signoff.cli.config:config", "Look at settings, change them, trust a project's."),
-    "demo": Entry("signoff.cli.demo:demo", "Watch a scripted agent work and misbehave, in a throw-away directory."),
-    "doctor": Entry("signoff.cli.doctor:doctor", "Check whether this machine can do what signoff promises."),
-    "completion": Entry("signoff.cli.completion:completion", "Print the completion script of a shell."),
-    "exec": Entry(
-        "signoff.cli.exec:exec_", "Run one command through the gate: judged, asked about, confined, recorded."
-    ),
-    "execpolicy": Entry("signoff.cli.execpolicy:execpolicy", "Ask rule files, and nothing else, about a command."),
-    "grants": Entry("signoff.cli.grants:grants", "See what was approved for good or for a while, and take it back."),
-    "memory": Entry("signoff.cli.memory:memory", "Search what past runs taught, correct it, take it along."),
-    "models": Entry("signoff.cli.models:models", "See which model providers are set up, and what they offer."),
-    "policy": Entry(
-        "signoff.cli.policy:policy", "Try commands against the rules, test the rules, see what is in force."
-    ),
-    "why": Entry("signoff.cli.why:why", "Explain a verdict: every rule that had a part in it, and what would happen."),
-    "redact": Entry("signoff.cli.redact:redact", "Take secrets out of what comes in on standard input."),
-    "run": Entry("signoff.cli.run:run", "Give our own agent a task: every call judged, confined, recorded."),
-    "sandbox": Entry("signoff.cli.sandbox:sandbox", "Run one command in the sandbox, without policy."),
-    "replay": Entry("signoff.cli.replay:replay_", "Judge a recorded run again, under other rules."),
-    "wrap": Entry("signoff.cli.wrap:wrap", "Supervise another agent: pass its output through, judge each tool call."),
-    "sessions": Entry("signoff.cli.sessions:sessions", "See what the agent worked on, and go on with it."),
-    "tools": Entry("signoff.cli.tools:tools", "See the tools an agent has, and call one through the gate."),
-    "undo": Entry("signoff.cli.undo:undo", "Put back what a call or a run changed."),
-    "version": Entry("signoff.cli.version:version", "Show what is installed: version, commit, Python, platform."),
+# by what somebody wants to do, in the order of the help text
+GROUPS: dict[str, dict[str, Entry]] = {
+    "Let something work": {
+        "wrap": Entry("signoff.cli.wrap:wrap", "Supervise another agent: judge each tool call it announces."),
+        "run": Entry("signoff.cli.run:run", "Give our own agent a task: every call judged, confined, recorded."),
+        "chat": Entry("signoff.cli.chat:chat", "Talk with our own agent, at the terminal or in a pipe."),
+        "acp": Entry("signoff.cli.acp:acp", "Serve our agent to editors, or speak to another agent (ACP)."),
+        "exec": Entry("signoff.cli.exec:exec_", "Run one command: judged, asked about, confined, recorded."),
+        "sandbox": Entry("signoff.cli.sandbox:sandbox", "Run one command in the sandbox, without policy."),
+        "tools": Entry("signoff.cli.tools:tools", "See the tools an agent has, and call one through the gate."),
+    },
+    "Say what is allowed": {
+        "why": Entry("signoff.cli.why:why", "Explain a verdict: which rules spoke, and what would happen."),
+        "policy": Entry(
+            "signoff.cli.policy:policy", "Try commands against the rules, test them, see what is in force."
+        ),
+        "grants": Entry(
+            "signoff.cli.grants:grants", "See what was approved for good or for a while, and take it back."
+        ),
+        "replay": Entry("signoff.cli.replay:replay_", "Judge a recorded run again, under other rules."),
+        "execpolicy": Entry("signoff.cli.execpolicy:execpolicy", "Ask rule files, and nothing else, about a command."),
+    },
+    "See what happened": {
+        "audit": Entry("signoff.cli.audit:audit", "Read the ledger of a run, and check that nobody changed it."),
+        "undo": Entry("signoff.cli.undo:undo", "Put back what a call or a run changed."),
+        "sessions": Entry("signoff.cli.sessions:sessions", "See what the agent worked on, and go on with it."),
+        "memory": Entry("signoff.cli.memory:memory", "Search what past runs taught, correct it, take it along."),
+    },
+    "Set it up": {
+        "demo": Entry("signoff.cli.demo:demo", "Watch a scripted agent work, misbehave and be held."),
+        "doctor": Entry("signoff.cli.doctor:doctor", "Check whether this machine can do what signoff promises."),
+        "config": Entry("signoff.cli.config:config", "Look at settings, change them, trust a project's."),
+        "models": Entry("signoff.cli.models:models", "See which model providers are set up, and what they offer."),
+        "redact": Entry("signoff.cli.redact:redact", "Take secrets out of what comes in on standard input."),
+        "completion": Entry("signoff.cli.completion:completion", "Print the completion script of a shell."),
+        "version": Entry("signoff.cli.version:version", "Show what is installed: version, commit, Python, platform."),
+    },
 }
+COMMANDS: dict[str, Entry] = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
 # Options of `signoff` itself, before the command: names, placeholder of the value, meaning.
 OPTIONS: tuple[tuple[tuple[str, ...], str, str], ...] = (
@@ -51,7 +61,8 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, str], ...] = (
 )
 
 EXAMPLES: tuple[str, ...] = (
-    "signoff doctor",
-    "signoff config list --origin",
-    "signoff config set sandbox.mode read-only",
+    "signoff demo",
+    "signoff why -- git push --force",
+    "signoff exec -- make test",
+    "signoff audit show last",
 )

@@ -95,9 +95,9 @@ def steps(url: str) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
 @click.command()
 @click.pass_obj
 def demo(output: Output) -> int:
-    """Watch a scripted agent work and misbehave, in a throw-away directory.
+    """Watch a scripted agent work, misbehave and be held.
 
-    Takes a few seconds and asks nothing.
+    In a throw-away directory; takes a few seconds and asks nothing.
 
     \b
     Examples:

@@ -52,11 +52,11 @@ def _show(output: Output, findings: dict[str, Finding], verbose: bool) -> None:
     margin = " " * (6 + width)
     for name, finding in findings.items():
         status = output.paint(finding.status.ljust(6), STYLES[finding.status])
-        output.text(f"{status}{name.ljust(width)}{finding.summary}")
+        output.text(f"{status}{name.ljust(width)}{finding.summary}", len(margin))
         if verbose or finding.status is not Status.OK:
             for line in (finding.detail or "").splitlines():
-                output.text(margin + output.paint(line, Style.FAINT))
+                output.text(margin + output.paint(line, Style.FAINT), len(margin))
             if finding.fix:
-                output.text(f"{margin}→ {finding.fix}")
+                output.text(f"{margin}→ {finding.fix}", len(margin) + 2)
     counts = [f"{sum(one.status is status for one in findings.values())} {status}" for status in Status]
     output.say(f"{len(findings)} checks: {', '.join(counts)}")

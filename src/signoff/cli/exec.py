@@ -72,7 +72,7 @@ def exec_(
     timeout_ms: int | None,
     as_json: bool,
 ) -> int:
-    """Run one command through the gate: judged, asked about, confined, recorded.
+    """Run one command: judged, asked about, confined, recorded.
 
     Standard input, output and error are the command's, and so is the exit status; 40 when it was denied, 41 when nobody
     answered in time, 44 when the sandbox is not possible here, 124 when its time was up.

@@ -23,7 +23,7 @@ def execpolicy() -> None:
 
     \b
     Examples:
-      signoff execpolicy check -r ~/.config/signoff/rules/default.rules -- git status
+      signoff execpolicy check -r my.rules -- git status
     """
 
 

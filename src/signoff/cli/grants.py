@@ -50,7 +50,7 @@ def list_(output: Output, as_json: bool) -> None:
         output.say("Nothing is granted beyond the moment.")
     for one in found:
         reach = "every project" if one.scope is Scope.USER else "this project"
-        output.text(f"{one.id}  {reach:13}  {_until(one):23}  {_what(one)}")
+        output.text(f"{one.id}  {reach:13}  {_until(one):23}  {_what(one)}", 10)
 
 
 @grants.command()

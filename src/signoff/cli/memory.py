@@ -75,8 +75,9 @@ def search(output: Output, query: str, limit: int, min_score: float, project: st
     for match in found:
         why = ", ".join(f"{name} {share:.2f}" for name, share in match.why.items())
         output.text(f"{output.paint(match.qa_id, Style.TITLE)}  {match.score:.2f}  {visible(match.question)}")
-        output.text("    " + visible(match.summary or match.answer).replace("\n", "\n    "))
-        output.text(output.paint(f"    {match.level}, {match.status}; {why}", Style.FAINT))
+        for line in (match.summary or match.answer).splitlines():
+            output.text(f"    {visible(line)}", 4)
+        output.text(output.paint(f"    {match.level}, {match.status}; {why}", Style.FAINT), 4)
 
 
 @memory.command()
@@ -103,7 +104,7 @@ def add(
     \b
     Examples:
       signoff memory add "How to run one test?" "make test ONE=name"
-      signoff memory add "Who reviews?" "Two people." --project global --tag process
+      signoff memory add "Who reviews?" "Two people." --project global
     """
     from signoff.memory.embedded import Embedded
     from signoff.memory.trust import Status
@@ -136,7 +137,11 @@ def show(output: Output, qa_id: str, as_json: bool) -> None:
         output.json({"item": item, "history": past})
         return
     output.text(f"{output.paint(item.qa_id, Style.TITLE)}  {item.level}, trust {item.trust:.2f}, {item.status}")
-    output.text(f"\n{visible(item.question)}\n\n{visible(item.answer)}\n")
+    for text in (item.question, item.answer):
+        output.text("")
+        for line in text.splitlines():
+            output.text(visible(line), 0)
+    output.text("")
     output.text(f"{'used':13} {item.used} of {item.shown} times shown")
     for name in (
         "project_id",

@@ -2,23 +2,26 @@
 
 import enum
 import os
+import re
 import sys
 from collections.abc import Mapping
+from typing import TextIO
 
 import click
 import msgspec
 
 from signoff.domain.visible import visible
+from signoff.domain.visible import width as columns
 
 
 class Style(enum.Enum):
-    """What a colour means, so that a command never names one."""
+    """What a look means, so that a command never names one. No white and no black: one of them is the background."""
 
-    GOOD = "green"
-    WARNING = "yellow"
-    BAD = "red"
-    TITLE = "bright_white"
-    FAINT = "bright_black"
+    GOOD = "32"
+    WARNING = "33"
+    BAD = "31"
+    TITLE = "1"
+    FAINT = "2"
 
 
 class Output(msgspec.Struct, frozen=True):
@@ -29,9 +32,12 @@ class Output(msgspec.Struct, frozen=True):
     no_color: bool = False
     flags: Mapping[str, str] = {}  # settings given with -c, by key
 
-    def text(self, line: str) -> None:
-        """A line of what was asked for."""
-        click.echo(line, color=True)
+    def text(self, line: str, hang: int | None = None) -> None:
+        """A line of what was asked for. With `hang` a terminal shows a long one in several, indented by so much."""
+        click.echo(line if hang is None else folded(line, self.room(), hang), color=True)
+
+    def room(self) -> int | None:
+        return room(sys.stdout)
 
     def json(self, value: object) -> None:
         """What was asked for, as the one JSON document on stdout."""
@@ -43,14 +49,41 @@ class Output(msgspec.Struct, frozen=True):
             click.echo(line, err=True, color=True)
 
     def warn(self, line: str) -> None:
-        click.echo(f"signoff: warning: {visible(line)}", err=True)
+        click.echo(folded(f"signoff: warning: {visible(line)}", room(sys.stderr), 2), err=True)
 
     def paint(self, text: str, style: Style, *, err: bool = False) -> str:
-        return click.style(text, fg=style.value) if self.colourful(err=err) else text
+        return f"\x1b[{style.value}m{text}\x1b[0m" if text and self.colourful(err=err) else text
 
     def colourful(self, *, err: bool = False) -> bool:
         stream = sys.stderr if err else sys.stdout
         return wants_colour(os.environ, no_color=self.no_color, terminal=stream is not None and stream.isatty())
+
+
+def room(stream: TextIO | None) -> int | None:
+    """The columns of the terminal that the stream is; None where it is none, and lines have any length."""
+    try:
+        return None if stream is None else max(os.get_terminal_size(stream.fileno()).columns, 40)
+    except (OSError, ValueError):
+        return None
+
+
+def folded(line: str, room: int | None, hang: int) -> str:
+    """A line broken between words so that it fits, all but its first part indented. A word that is too long stays whole."""
+    if room is None:
+        return line
+    rows, row = [], ""
+    for word in re.findall(r" *[^ ]+", line):
+        if row.strip() and columns(click.unstyle(row + word)) > room:
+            rows.append(row)
+            row = " " * hang + word.lstrip()
+        else:
+            row += word
+    return "\n".join([*rows, row])
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def wants_colour(environ: Mapping[str, str], *, no_color: bool, terminal: bool) -> bool:

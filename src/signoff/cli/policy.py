@@ -9,7 +9,7 @@ import msgspec
 
 from signoff.cli.app import Group
 from signoff.cli.judging import COMMAND_LINE, approval_option, batch, judge_of, rule_files, rules_option, sandbox_option
-from signoff.cli.output import Output, json_option
+from signoff.cli.output import Output, counted, json_option
 from signoff.config import locations
 from signoff.config.layers import load as load_settings
 from signoff.config.rules import POLICY
@@ -22,7 +22,7 @@ from signoff.policy.ruleset import Rules
 
 @click.group(cls=Group)
 def policy() -> None:
-    """Try commands against the rules, test the rules, see what is in force.
+    """Try commands against the rules, test them, see what is in force.
 
     \b
     Examples:
@@ -119,7 +119,7 @@ def test(output: Output, files: tuple[str, ...], as_json: bool) -> int:
     else:
         for problem in problems:
             output.text(visible(problem))
-        output.text(f"{examples} examples, {len(problems)} problems")
+        output.text(f"{counted(examples, 'example')}, {counted(len(problems), 'problem')}")
     return Exit.FOUND if problems else Exit.OK
 
 
@@ -145,7 +145,7 @@ def list_rules(output: Output, files: tuple[str, ...], as_json: bool) -> None:
         return
     for entry in entries:
         reason = f"  # {visible(entry.reason)}" if entry.reason else ""
-        output.text(f"{entry.decision:9}  {visible(entry.rule)}  ({entry.source}){reason}")
+        output.text(f"{entry.decision:9}  {visible(entry.rule)}  ({entry.source}){reason}", 11)
 
 
 @policy.command()

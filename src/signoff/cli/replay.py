@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from signoff.cli.judging import approval_option, judge_of, rules_option, sandbox_option
-from signoff.cli.output import Output, Style, json_option
+from signoff.cli.output import Output, Style, counted, json_option
 from signoff.config import locations
 from signoff.domain.errors import LedgerMissing
 from signoff.domain.visible import visible
@@ -72,11 +72,11 @@ def replay_(
         return
     for call in calls if everything else changed:
         _tell(output, call)
-    output.text(f"{len(calls)} calls judged again, {len(changed)} would be different")
+    output.text(f"{counted(len(calls), 'call')} judged again, {len(changed)} would be different")
 
 
 def _tell(output: Output, call: Replayed) -> None:
     before, after = (output.paint(f"{word:5}", STYLES[word]) for word in (call.before, call.after))
     args = visible(msgspec.json.encode(call.args).decode())
-    output.text(f"{before} → {after}  {visible(call.tool)} {args[:LONGEST_ARGS]}")
+    output.text(f"{before} → {after}  {visible(call.tool)} {args[:LONGEST_ARGS]}", 15)
     output.text(f"               {call.before_rule or 'no rule'} → {call.after_rule or 'no rule'}")

@@ -115,11 +115,7 @@ def _profile(output: Output, options: dict[str, Any]) -> Profile:
             chosen[name] = kind(options[name])
     if options["timeout_ms"] is not None:
         chosen["timeout_ms"] = options["timeout_ms"]
-    try:
-        workspace = os.getcwd()
-    except OSError as error:
-        raise UsageError(f"the current directory cannot be used: {error.strerror}") from error
-    return resolve(msgspec.structs.replace(settings, **chosen), workspace)
+    return resolve(msgspec.structs.replace(settings, **chosen), os.getcwd())
 
 
 def _attach(hosts: tuple[str, ...], connections: list["Connection"]) -> Attach:

@@ -18,6 +18,8 @@ from signoff.cli.talk import printable
 from signoff.cli.wiring_agent import open_sessions
 from signoff.domain.visible import visible
 
+SHORT = 18  # characters of an id that tell it from the others
+
 
 @click.group("sessions", cls=Group)
 def sessions() -> None:
@@ -55,7 +57,7 @@ def list_(output: Output, everywhere: bool, limit: int, cursor: str | None, as_j
         output.json({"sessions": page.sessions, "next_cursor": page.next_cursor})
         return
     for one in page.sessions:
-        output.text(_row(output, one))
+        output.text(_row(output, one), SHORT + 27)
     if page.next_cursor is not None:
         output.say(f"more: signoff sessions list --cursor {page.next_cursor}")
     if not page.sessions:
@@ -180,9 +182,9 @@ def export(output: Output, session: str, form: str) -> None:
 
 
 def _row(output: Output, one: Summary) -> str:
-    when = datetime.datetime.fromtimestamp(one.updated_ms / 1_000).astimezone().strftime("%Y-%m-%d %H:%M")
-    short = output.paint(one.id, Style.FAINT)
-    return f"{short}  {when}  {one.mode:4}  {visible(one.title or '(nothing said yet)')}"
+    when = datetime.datetime.fromtimestamp(one.updated_ms / 1_000, datetime.UTC).strftime("%Y-%m-%d %H:%MZ")
+    short = one.id if output.room() is None else one.id[:SHORT]
+    return f"{output.paint(short, Style.FAINT)}  {when}  {one.mode:4}  {visible(one.title or '(nothing said yet)')}"
 
 
 def _told(output: Output, entries: Iterable[Entry]) -> list[str]:

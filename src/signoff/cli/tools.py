@@ -63,7 +63,7 @@ def list_(output: Output, servers: bool, as_json: bool) -> None:
         output.json({"tools": found})
         return
     for one in found:
-        output.text(f"{one.name:18} {one.version}  {visible(' '.join(one.description.split()))}")
+        output.text(f"{one.name:18} {one.version}  {visible(' '.join(one.description.split()))}", 26)
 
 
 @tools.command()

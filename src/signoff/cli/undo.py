@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from signoff.cli import wiring
-from signoff.cli.output import Output, json_option
+from signoff.cli.output import Output, counted, json_option
 from signoff.config import locations
 from signoff.domain.errors import UsageError
 from signoff.domain.visible import visible
@@ -78,7 +78,7 @@ def undo(
         return
     for path in restored:
         output.text(visible(path))
-    output.say(f"{len(restored)} files put back; take that back with: signoff undo {by}")
+    output.say(f"{counted(len(restored), 'file')} put back; take that back with: signoff undo {by}")
 
 
 def _prune(output: Output, as_json: bool) -> None:
@@ -87,7 +87,9 @@ def _prune(output: Output, as_json: bool) -> None:
     if as_json:
         output.json(done)
         return
-    output.say(f"{done.calls} calls can no longer be undone; {done.bytes_freed} bytes freed, {done.bytes_left} kept")
+    output.say(
+        f"{counted(done.calls, 'call')} can no longer be undone; {done.bytes_freed} bytes freed, {done.bytes_left} kept"
+    )
 
 
 def _list(output: Output, snapshots: list[Snapshot], as_json: bool) -> None:
@@ -100,7 +102,7 @@ def _list(output: Output, snapshots: list[Snapshot], as_json: bool) -> None:
     for row in rows:
         more = f" and {len(row.files) - 3} more" if len(row.files) > 3 else ""
         names = visible(", ".join(row.files[:3])) + more + ("" if row.complete else " (not everything was saved)")
-        output.text(f"{row.at}  {row.call_id:18}  {row.tool:18}  {names}")
+        output.text(f"{row.at}  {row.call_id:18}  {row.tool:18}  {names}", 22)
 
 
 def _row(snapshot: Snapshot) -> Listed:

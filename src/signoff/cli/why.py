@@ -18,6 +18,7 @@ from signoff.policy.explain import Explanation, MatchedRule, explanation
 
 _STYLES = {"allow": Style.GOOD, "prompt": Style.WARNING, "forbidden": Style.BAD}
 _VERDICTS = {"allow": "allowed", "prompt": "needs a yes", "forbidden": "forbidden"}
+_INDENT = 15  # where the text stands beside its decision
 _REQUIREMENTS = {"skip": "runs without a question", "needs_approval": "a person is asked", "forbidden": "refused"}
 
 
@@ -48,7 +49,7 @@ def why(
     sandbox: str | None,
     as_json: bool,
 ) -> None:
-    """Explain a verdict: every rule that had a part in it, and what would happen.
+    """Explain a verdict: which rules spoke, and what would happen.
 
     The verdict never changes the exit status: it is 0 whenever there is an answer.
 
@@ -116,19 +117,18 @@ def _action(tool: str) -> Action:
 def _tell(output: Output, found: Explanation) -> None:
     output.text(_painted(output, found.decision, _VERDICTS[found.decision]) + f": {_REQUIREMENTS[found.requirement]}")
     if found.reason:
-        output.text(f"  {visible(found.reason)}")
+        output.text(f"  {visible(found.reason)}", 2)
     for segment in found.segments:
-        output.text(
-            f"  {_painted(output, segment.decision, segment.decision):9}  {segment.kind}: {visible(segment.text)}"
-        )
+        decision = _painted(output, segment.decision, f"{segment.decision:9}")
+        output.text(f"    {decision}  {segment.kind}: {visible(segment.text)}", _INDENT)
     output.text("rules")
     for rule in found.matched_rules:
         mark = "→" if rule == found.winner else " "
-        output.text(f"  {mark} {_described(rule)}")
+        output.text(f"  {mark} {_described(rule)}", _INDENT)
     if found.proposed_execpolicy_amendment:
         words = " ".join(map(visible, found.proposed_execpolicy_amendment))
-        output.text(f"could be remembered: {words}")
-    output.text(f"sandbox: {found.sandbox}")
+        output.text(f"a rule could allow: {words}", 2)
+    output.text(f"sandbox: {found.sandbox}", 2)
 
 
 def _described(rule: MatchedRule) -> str:

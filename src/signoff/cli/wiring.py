@@ -11,19 +11,9 @@ from signoff.cli.output import Output
 from signoff.config import locations
 from signoff.config.layers import Configuration, load
 from signoff.config.project import project_id
-from signoff.domain.errors import UsageError
 
 if TYPE_CHECKING:
     from signoff.ledger.log import Ledger
-
-
-def current_directory() -> Path:
-    try:
-        return Path.cwd()
-    except OSError as error:
-        raise UsageError(
-            f"the current directory cannot be used: {error.strerror}", hint="Go to a directory that exists."
-        ) from error
 
 
 def configuration(
@@ -34,7 +24,7 @@ def configuration(
     `flags` are a command's own options that stand for a setting, by its key; None is an option that was not given.
     """
     given = {key: value for key, value in (flags or {}).items() if value is not None}
-    loaded = load(os.environ, workspace or current_directory(), {**output.flags, **given})
+    loaded = load(os.environ, workspace or Path.cwd(), {**output.flags, **given})
     for warning in loaded.warnings:
         output.warn(warning)
     return loaded
@@ -60,7 +50,7 @@ def open_ledger(
     machine = os.uname()
     genesis = Genesis(
         command=command,
-        workspace=str(workspace or current_directory()),
+        workspace=str(workspace or Path.cwd()),
         project_id=project_name(loaded),
         signoff=__version__,
         redact=loaded.settings.ledger.redact,

@@ -25,7 +25,7 @@ from signoff.config.judging import judging_context
 from signoff.config.layers import Configuration
 from signoff.config.rules import Places, RuleBook
 from signoff.domain.call import ToolCall
-from signoff.domain.errors import Exit, NotEnforceable
+from signoff.domain.errors import Exit, NotEnforceable, SignoffError
 from signoff.domain.event import RunEvent
 from signoff.domain.settings import Audit, PolicySettings
 from signoff.gate import Gate, Sandboxes
@@ -139,6 +139,10 @@ def door(
             gates.append(gate)
             run = Run(gate, ledger, equipment)
             yield run
+    except SignoffError as error:
+        if run is not None:
+            run.status = error.exit
+        raise
     finally:
         ledger.close(run.status if run else Exit.INTERNAL)
 

@@ -95,9 +95,9 @@ SETTINGS = {
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_obj
 def wrap(output: Output, /, command: tuple[str, ...], cwd: str | None, **options: Any) -> int:
-    """Supervise another agent: pass its output through, judge each tool call.
+    """Supervise another agent: judge each tool call it announces.
 
-    Each call that the agent announces is judged before it runs.
+    Its output passes through; each call that it announces is judged before it runs.
 
     The exit status is the agent's; 40 if something was denied, 41 if questions stayed unanswered, 44 if enforcement was
     demanded and is not possible, 124 when the time was up, 20 when the agent could not be started or was lost.
@@ -105,9 +105,10 @@ def wrap(output: Output, /, command: tuple[str, ...], cwd: str | None, **options
 
     \b
     Examples:
+      signoff wrap -- python examples/agent.py "ls" "rm -rf build"
       signoff wrap -- my-agent --task fix-tests
       signoff wrap --audit auto --on-ask fail --require-enforcement -- my-agent
-      signoff wrap --sandbox workspace-write -- some-agent-that-does-not-speak-the-protocol
+      signoff wrap --sandbox workspace-write -- agent-without-the-protocol
       signoff wrap --prompt @task.md -- my-agent --ask {prompt}
     """
     if cwd is not None:

@@ -21,7 +21,8 @@ SECONDS = 5.0
 _LIMIT = 1 << 20
 _MARK = b"\0signoff environment\0"
 _SCRIPT = "printf '\\0signoff environment\\0'; exec env -0"
-_KNOWN = frozenset(("sh", "bash", "dash", "zsh", "ksh"))  # `-l -c` and `exec` mean the same in these
+_KNOWN = frozenset(("sh", "bash", "dash", "zsh", "ksh", "fish"))  # `-l -c` and `exec` mean the same in these
+_NONE = frozenset(("nologin", "false"))  # of accounts that nobody logs in with: there is nothing to read
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -33,6 +34,8 @@ def snapshot(environ: Mapping[str, str], *, seconds: float = SECONDS) -> Snapsho
     """What we have ourselves, as far as a command may inherit it, and what a login shell exports beside it."""
     own = {name: value for name, value in environ.items() if inheritable(name)}
     shell = environ.get("SHELL") or _shell_of_user()
+    if os.path.basename(shell) in _NONE:
+        return Snapshot(own)
     if os.path.basename(shell) not in _KNOWN:
         return Snapshot(own, f"the login environment is not read: {shell or 'no shell'} is not a shell we know")
     home = environ.get("HOME", "/")
