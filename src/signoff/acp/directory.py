@@ -24,6 +24,9 @@ if TYPE_CHECKING:  # opened when there is a session
     from signoff.agent.sessions import Page, Sessions
 
 
+MOST_WAITING = 256  # idle sessions without a connection that stay open; the others are taken up from disk
+
+
 class Place(Protocol):
     """What new, load, resume and fork have in common."""
 
@@ -51,6 +54,7 @@ class Directory:
         self._manner = manner
         self._idle_s = idle_s
         self._live: dict[str, Live] = {}
+        self._leaving: dict[str, asyncio.Task[None]] = {}  # being closed: who takes one up waits for that
         self._sweeping: asyncio.Task[None] | None = None
 
     @functools.cached_property
@@ -79,11 +83,16 @@ class Directory:
 
     async def take_up(self, session_id: str, place: Place, link: Link) -> Live:
         """Load or resume: from another connection, or from disk."""
-        setup, live = _setup(session_id, place), self._live.get(session_id)
-        if live is not None:
+        setup = _setup(session_id, place)
+        while True:
+            if (leaving := self._leaving.get(session_id)) is not None:
+                await asyncio.wait({leaving})
+            if (live := self._live.get(session_id)) is None:
+                break
             await live.move(setup)
-            live.own(link)
-            return live
+            if self._live.get(session_id) is live:  # nobody closed it meanwhile
+                live.own(link)
+                return live
         log = self._kept.open(session_id)
         return self._opened(log, setup, self._chosen(setup.cwd, log.events()), link)
 
@@ -103,9 +112,10 @@ class Directory:
         return self._kept.list(cwd, cursor, limit)
 
     async def close(self, session_id: str) -> None:
-        live = self._live.pop(session_id, None)
-        if live is not None:
-            await live.aclose()
+        """Also waits for one that is being closed. Whoever stops waiting does not stop the closing."""
+        self._begin_closing(session_id)
+        if session_id in self._leaving:
+            await asyncio.shield(self._leaving[session_id])
 
     async def delete(self, session_id: str) -> None:
         """Also if it is not there, or not any more."""
@@ -126,11 +136,21 @@ class Directory:
                 live.owner = None
                 live.touched = time.monotonic()
         link.sessions.clear()
+        if len(self._live) > MOST_WAITING:
+            waiting = [live for live in self._live.values() if live.owner is None and live.turn is None]
+            for live in sorted(waiting, key=lambda each: each.touched)[:-MOST_WAITING]:
+                self._begin_closing(live.id)
+
+    def _begin_closing(self, session_id: str) -> None:
+        live = self._live.pop(session_id, None)
+        if live is not None:
+            self._leaving[session_id] = leaving = asyncio.create_task(live.aclose())
+            leaving.add_done_callback(lambda _: self._leaving.pop(session_id, None))
 
     async def aclose(self) -> None:
         if self._sweeping is not None:
             self._sweeping.cancel()
-        for session_id in tuple(self._live):
+        for session_id in (*self._live, *self._leaving):
             await self.close(session_id)
         if "_kept" in self.__dict__:
             self._kept.close()

@@ -8,6 +8,7 @@ import binascii
 import contextlib
 import os
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
@@ -221,12 +222,17 @@ def with_entry(summary: Summary, entry: Entry) -> Summary:
 
 
 def _cursor(last: Summary) -> str:
-    return base64.urlsafe_b64encode(f"{last.updated_ms} {last.id}".encode()).decode().rstrip("=")
+    where = f"{last.updated_ms} {last.id}".encode()
+    return base64.urlsafe_b64encode(b"%d %b" % (zlib.crc32(where), where)).decode().rstrip("=")
 
 
 def _read_cursor(text: str) -> tuple[int, str]:
+    """Only what `_cursor` gave, to the last character: the place would be another one otherwise."""
     try:
-        when, session_id = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode().split(" ")
+        check, _, where = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True).partition(b" ")
+        if int(check) != zlib.crc32(where):
+            raise ValueError("cut or changed")
+        when, session_id = where.decode().split(" ")
         return int(when), session_id
-    except (ValueError, binascii.Error, UnicodeDecodeError) as error:
+    except (ValueError, binascii.Error) as error:
         raise UsageError("that is no cursor of a list of sessions") from error

@@ -105,6 +105,7 @@ def _serve_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 metavar="ORIGIN",
                 help="For ws: a web page that may connect; repeatable.",
             ),
+            _number("--ws-heartbeat-ms", 15_000, 0, "For ws: how often to see whether a client is there; 0 for never."),
             click.option("--tls-cert", metavar="FILE", help="For ws: the certificate chain of wss://, as PEM."),
             click.option("--tls-key", metavar="FILE", help="For ws: the private key of the certificate, as PEM."),
         )
@@ -130,7 +131,7 @@ def serve(ctx: click.Context, /, **options: Any) -> int:
     from signoff.cli.wiring_acp import ServeOptions, serve_over
 
     if options["transport"] == "stdio":
-        _refuse_given(ctx, "ws", ("listen", "token_file", "allow_origin", "tls_cert", "tls_key"))
+        _refuse_given(ctx, "ws", ("listen", "token_file", "allow_origin", "ws_heartbeat_ms", "tls_cert", "tls_key"))
     host, port = _address(options.pop("listen"))
     return serve_over(ctx.obj, ServeOptions(host=host, port=port, **options))
 

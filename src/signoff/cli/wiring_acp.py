@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import functools
 import os
+import resource
 import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -45,6 +46,7 @@ COMMANDS: Mapping[str, str] = {
     "status": "Say which model, mode and limits this session has",
     "undo": "Put back what the last call changed",
 }
+DESCRIPTORS = 16_384
 KEY = schema.AuthMethod(
     id="model-key",
     name="Key of the model's provider",
@@ -70,6 +72,7 @@ class ServeOptions(msgspec.Struct, frozen=True):
     telemetry: str | None
     token_file: str | None
     allow_origin: tuple[str, ...]
+    ws_heartbeat_ms: int
     tls_cert: str | None
     tls_key: str | None
 
@@ -279,6 +282,7 @@ async def _over_websocket(output: Output, serving: ServeOptions, agent: AgentSid
     from signoff.acp.transports.websocket import Listen, listen
     from signoff.cli.wiring_memory import read_token
 
+    _make_room()
     token = read_token(serving.token_file) if serving.token_file else None
     options = Listen(
         host=serving.host,
@@ -286,11 +290,20 @@ async def _over_websocket(output: Output, serving: ServeOptions, agent: AgentSid
         admission=Admission(token=token, origins=serving.allow_origin),
         certificate=serving.tls_cert,
         key=serving.tls_key,
+        ping=serving.ws_heartbeat_ms / 1_000,
     )
     async with listen(agent.connect, options) as (_, port):
         scheme = "wss" if serving.tls_cert else "ws"
         output.say(f"signoff: serving {scheme}://{serving.host}:{port}/acp")
         await stop.wait()
+
+
+def _make_room() -> None:
+    """Every client and every session takes a descriptor, and many systems give a thousand."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < DESCRIPTORS:
+        wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 @contextlib.contextmanager

@@ -111,7 +111,8 @@ class SocketServer:
 
     async def watch(self) -> None:
         """Give up connections that take nothing any more."""
-        pause = min(self._options.limits.stall, self._options.ping) / 2
+        stall = self._options.limits.stall
+        pause = min(stall, self._options.ping or stall) / 2
         while True:
             await asyncio.sleep(pause)
             now = asyncio.get_running_loop().time()
