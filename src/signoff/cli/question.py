@@ -255,10 +255,10 @@ def _wrap(text: str, width: int, style: Style, *, words: bool = False) -> Iterat
 
 def _cut(text: str, first: int, width: int, words: bool) -> Iterator[str]:
     """Parts that fit: the first into what is left of a row, the others into whole rows."""
-    start, room = 0, max(first, 1)
+    start, room, ascii_only = 0, max(first, 1), text.isascii()
     while start < len(text):
-        end, used = start, 0
-        while end < len(text) and (used := used + columns(text[end])) <= room:
+        end, used = (min(start + room, len(text)) if ascii_only else start), 0
+        while not ascii_only and end < len(text) and (used := used + columns(text[end])) <= room:
             end += 1
         if words and end < len(text):
             end = text.rfind(" ", start, end) + 1 or end
