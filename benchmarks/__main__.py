@@ -1,12 +1,13 @@
 """python -m benchmarks [NAME…] [--json]: run each module of this folder that has a `measure()`, print the table.
 
-Exit status 1 when a bar does not hold.
+Exit status 1 when a bar does not hold or a measurement broke; the others are made all the same.
 """
 
 import argparse
 import importlib
 import pkgutil
 import sys
+import traceback
 
 import msgspec
 
@@ -20,19 +21,29 @@ def names() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name not in APPARATUS)
 
 
-def run(chosen: list[str]) -> tuple[list[Figure], dict[str, str]]:
+class Outcome(msgspec.Struct):
     figures: list[Figure] = []
-    skipped: dict[str, str] = {}
+    skipped: dict[str, str] = {}  # by name: what this machine lacks
+    broken: dict[str, str] = {}  # by name: the error
+
+    @property
+    def good(self) -> bool:
+        return not self.broken and all(figure.holds for figure in self.figures)
+
+
+def run(chosen: list[str], package: str = "benchmarks") -> Outcome:
+    outcome = Outcome()
     for name in chosen:
         print(f"measuring {name} …", file=sys.stderr)
-        module = importlib.import_module(f"benchmarks.{name}")
-        if not hasattr(module, "measure"):
-            continue
         try:
-            figures += module.measure()
+            module = importlib.import_module(f"{package}.{name}")
+            outcome.figures += module.measure() if hasattr(module, "measure") else []
         except Unavailable as reason:
-            skipped[name] = str(reason)
-    return figures, skipped
+            outcome.skipped[name] = str(reason)
+        except Exception as error:
+            traceback.print_exc()
+            outcome.broken[name] = f"{type(error).__name__}: {error}"
+    return outcome
 
 
 def table(figures: list[Figure]) -> str:
@@ -62,14 +73,16 @@ def main() -> int:
     unknown = sorted(set(arguments.names) - set(names()))
     if unknown:
         parser.error(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(names())}")
-    figures, skipped = run(arguments.names or names())
+    outcome = run(arguments.names or names())
     if arguments.json:
-        print(msgspec.json.format(msgspec.json.encode({"figures": figures, "skipped": skipped})).decode())
+        print(msgspec.json.format(msgspec.json.encode(outcome)).decode())
     else:
-        print(table(figures))
-        for name, reason in skipped.items():
+        print(table(outcome.figures))
+        for name, reason in outcome.skipped.items():
             print(f"not measured here: {name}: {reason}")
-    return 0 if all(figure.holds for figure in figures) else 1
+        for name, error in outcome.broken.items():
+            print(f"BROKEN: {name}: {error}")
+    return 0 if outcome.good else 1
 
 
 if __name__ == "__main__":

@@ -1,6 +1,10 @@
 """The measuring apparatus itself: turns are taken, medians are honest, bars point the right way."""
 
-from benchmarks.__main__ import names, table
+import pathlib
+
+import pytest
+
+from benchmarks.__main__ import Outcome, names, run, table
 from benchmarks.figure import at_least, at_most, medians
 
 
@@ -26,3 +30,27 @@ def test_the_table_marks_a_bar_that_does_not_hold() -> None:
 def test_every_benchmark_is_found() -> None:
     assert "startup" in names()
     assert "figure" not in names()
+
+
+def test_a_measurement_that_breaks_is_reported_and_the_others_are_made(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "measurements"
+    package.mkdir()
+    sources = {
+        "__init__": "",
+        "absent": "from benchmarks.figure import Unavailable\ndef measure():\n    raise Unavailable('no bwrap')",
+        "broken": "def measure():\n    raise OSError('gone')",
+        "unreadable": "import no_such_module",
+        "works": "from benchmarks.figure import at_most\ndef measure():\n    return [at_most('f', 1.0, 2.0, reference='r')]",
+    }
+    for name, source in sources.items():
+        (package / f"{name}.py").write_text(source, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    outcome = run([name for name in sources if name != "__init__"], "measurements")
+    assert outcome == Outcome(
+        [at_most("f", 1.0, 2.0, reference="r")],
+        {"absent": "no bwrap"},
+        {"broken": "OSError: gone", "unreadable": "ModuleNotFoundError: No module named 'no_such_module'"},
+    )
+    assert not outcome.good

@@ -1,3 +1,3 @@
 """signoff: one door in front of everything a coding agent does."""
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"

@@ -7,9 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from signoff.cli import checks
-from signoff.cli.checks import CHECKS, Finding, Status, Surroundings
+from signoff.cli import checks, checks_files
+from signoff.cli.checks import CHECKS
 from signoff.cli.doctor import document, worst
+from signoff.cli.finding import Finding, Status, Surroundings
 from signoff.files import beneath
 from tests.cli.program import signoff
 
@@ -35,7 +36,9 @@ def machine(root: Path, files: dict[str, str], **changes: str) -> Surroundings:
 
 
 def test_a_machine_with_everything_has_nothing_to_mend(tmp_path: Path) -> None:
-    here = machine(tmp_path, OPEN)
+    here = machine(tmp_path, OPEN | {"bin/bash": "", "bin/git": "#!/bin/sh\necho git version 2.50.0\n"})
+    for program in (tmp_path / "bin").iterdir():
+        program.chmod(0o755)
     looked = {name: CHECKS[name](here).status for name in CHECKS if name not in ("landlock", "cgroups")}
     assert looked == dict.fromkeys(looked, Status.OK)
 
@@ -79,7 +82,7 @@ def test_directories_others_can_write_into_are_named_with_the_command_that_mends
     state = tmp_path / "home/.local/state/signoff"
     state.mkdir(parents=True)
     state.chmod(0o777)
-    assert checks.directories(here).fix == f"chmod go-w {state}"
+    assert checks_files.directories(here).fix == f"chmod go-w {state}"
 
 
 def test_toolchains_are_listed_with_what_stays_hidden_in_them(tmp_path: Path) -> None:
@@ -105,7 +108,11 @@ def test_golden_document_shape(golden: Callable[[str, str], None]) -> None:
     findings = {
         "kernel": Finding(Status.OK, "Linux 6.8.0"),
         "config": Finding(
-            Status.FAIL, "the configuration cannot be used", "config.toml:3: …", "Did you mean approval?"
+            Status.FAIL,
+            "the configuration cannot be used",
+            "config.toml:3: …",
+            "Did you mean approval?",
+            "config.invalid",
         ),
     }
     golden("cli/doctor.json", json.dumps(document(findings), indent=2, ensure_ascii=False) + "\n")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from signoff.cli.checks import CHECKS, Finding, Status, Surroundings
+from signoff.cli.checks import CHECKS
+from signoff.cli.finding import Finding, Status, Surroundings, fail
 from signoff.cli.output import Output, Style, json_option
 from signoff.domain.errors import Exit
 
@@ -19,7 +20,8 @@ STYLES = {Status.OK: Style.GOOD, Status.WARN: Style.WARNING, Status.FAIL: Style.
 def doctor(output: Output, verbose: bool, as_json: bool) -> int:
     """Check whether this machine can do what signoff promises.
 
-    Exits 1 when a check fails; warnings alone do not change the exit status.
+    Exits 1 when a check fails; warnings alone do not change the exit status. Nothing of yours is changed. docs/doctor.md lists
+    what can be found.
 
     \b
     Examples:
@@ -27,7 +29,7 @@ def doctor(output: Output, verbose: bool, as_json: bool) -> int:
       signoff doctor --json
     """
     here = Surroundings(os.environ, Path.cwd(), output.flags)
-    findings = {name: look(here) for name, look in CHECKS.items()}
+    findings = {name: looked(name, here, debug=output.debug) for name in CHECKS}
     if as_json:
         output.json(document(findings))
     else:
@@ -35,9 +37,27 @@ def doctor(output: Output, verbose: bool, as_json: bool) -> int:
     return Exit.FOUND if worst(findings) is Status.FAIL else Exit.OK
 
 
+def looked(name: str, here: Surroundings, *, debug: bool) -> Finding:
+    """One finding. A check that breaks has found something too, and must not hide what the others find."""
+    try:
+        return CHECKS[name](here)
+    except Exception as error:
+        if debug:
+            raise
+        fix = 'Please report it with the output of "signoff --debug doctor".'
+        return fail(f"{name}.broken", "the check itself failed", f"{type(error).__name__}: {error}", fix)
+
+
 def document(findings: dict[str, Finding]) -> dict[str, object]:
     checks = [
-        {"id": name, "status": one.status, "summary": one.summary, "detail": one.detail, "fix": one.fix}
+        {
+            "id": name,
+            "status": one.status,
+            "code": one.code,
+            "summary": one.summary,
+            "detail": one.detail,
+            "fix": one.fix,
+        }
         for name, one in findings.items()
     ]
     return {"status": worst(findings), "checks": checks}

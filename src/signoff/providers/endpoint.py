@@ -77,7 +77,7 @@ def endpoint(vendor: Vendor, settings: ModelSettings, environ: Mapping[str, str]
 def read_file(path: str, vendor: Vendor, settings: ModelSettings) -> dict[str, str]:
     """`NAME=value` lines with the vendors' own names, or one bare key, which belongs to `model.provider`."""
     values: dict[str, str] = {}
-    for number, line in enumerate(map(str.strip, _private(path).splitlines()), 1):
+    for number, line in enumerate(map(str.strip, private_text(path).splitlines()), 1):
         if not line or line.startswith("#"):
             continue
         if found := _ASSIGNMENT.fullmatch(line):
@@ -91,7 +91,7 @@ def read_file(path: str, vendor: Vendor, settings: ModelSettings) -> dict[str, s
     return values
 
 
-def _private(path: str) -> str:
+def private_text(path: str) -> str:
     """The contents of a file that nobody else may read."""
     try:
         with open(os.path.expanduser(path), "rb") as file:
