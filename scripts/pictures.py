@@ -76,7 +76,8 @@ class Terminal:
             pass
 
     def read(self, seconds: int) -> None:
-        self.stream.feed(self.child.read_nonblocking(65536, timeout=seconds).decode(errors="replace"))
+        said = self.child.read_nonblocking(65536, timeout=seconds).decode(errors="replace")
+        self.stream.feed(said.replace("\x1b[2m", "\x1b[90m"))  # faint: the screen knows it only as a colour
 
     def type(self, keys: str) -> None:
         self.child.send(keys)
@@ -127,7 +128,7 @@ def draw(name: str, terminal: Terminal) -> None:
 
 def prepare(home: Path) -> dict[str, str]:
     """A project that is not in order, and a model that has learnt its part."""
-    (home / "script.jsonl").write_text(SCRIPT.strip() + "\n")
+    (PLACE / "example.jsonl").write_text(SCRIPT.strip() + "\n")
     (PLACE / "cart.py").write_text(CART)
     (PLACE / "test_cart.py").write_text(TEST)
     for words in (
@@ -142,7 +143,7 @@ def prepare(home: Path) -> dict[str, str]:
         "TERM": "xterm-256color",
         "LANG": "C.UTF-8",
         "SHELL": "/bin/bash",
-        "SIGNOFF_MODEL": f"scripted/{home / 'script.jsonl'}",
+        "SIGNOFF_MODEL": "scripted/example.jsonl",
     }
 
 

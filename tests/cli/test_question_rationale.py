@@ -15,3 +15,14 @@ def test_the_rationale_is_shown_beside_the_reason() -> None:
     lines = "\n".join(paint(row, False) for row in question(ReviewRequest(event, "acme", Action.NET), 80))
     assert "not in the list" in lines
     assert "to tell the team" in lines
+
+
+def test_a_command_of_a_foreign_tool_is_shown_as_one_types_it_and_nothing_else_is_left_out() -> None:
+    args = {"command": ["bash", "-c", "make test &&\nrm -rf bu\u0456ld"], "cwd": "/srv/app", "timeout": 5}
+    event = ToolApprovalRequestEvent("c", "t", "acme.sh", "exec", args)
+    lines = [paint(row, False) for row in question(ReviewRequest(event, "acme.sh", Action.EXEC), 80)]
+    assert " acme.sh wants to run a command" in lines
+    assert "  │ make test &&" in lines
+    assert "  │ rm -rf bu\u0456ld" in lines
+    text = "\n".join(lines)
+    assert all(word in text for word in ('"bash"', '"/srv/app"', '"timeout":5', "byelorussian-ukrainian i"))

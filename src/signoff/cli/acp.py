@@ -1,6 +1,7 @@
 """signoff acp: serve our agent to editors, and speak to any agent that talks the Agent Client Protocol."""
 
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,8 @@ def serve(ctx: click.Context, /, **options: Any) -> int:
 
     if options["transport"] == "stdio":
         _refuse_given(ctx, "ws", ("listen", "token_file", "allow_origin", "ws_heartbeat_ms", "tls_cert", "tls_key"))
+        if sys.stdin is not None and sys.stdin.isatty():
+            ctx.obj.say('An editor starts this and speaks to it; to talk yourself, use "signoff chat". Ctrl-C ends.')
     host, port = _address(options.pop("listen"))
     return serve_over(ctx.obj, ServeOptions(host=host, port=port, **options))
 
@@ -148,7 +151,9 @@ def _connect_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 help="A further word of the command, as in --args=--flag; repeatable.",
             ),
             click.option("--endpoint", metavar="URL", help="The agent to find, ws://… or wss://…"),
-            click.option("--cwd", metavar="DIR", help="Where the session works; the current directory unless given."),
+            click.option(
+                "-C", "--cwd", metavar="DIR", help="Where the session works; the current directory unless given."
+            ),
             click.option(
                 "--prompt",
                 "prompts",

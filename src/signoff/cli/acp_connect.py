@@ -85,6 +85,8 @@ async def _talk(output: Output, options: ConnectOptions, prompts: tuple[str, ...
         async with Client.over(_connection(options), handlers, limit_s=limit_s, limits=limits) as client:
             session = await _session(client, options)
             screen.stop = Exit.OK
+            if interactive:
+                output.say(_greeting(client))
             async for prompt in _asked(prompts, interactive):
                 await _prompt(screen, session, prompt)
             if interactive:  # a prompt that was stopped is no failure of the conversation
@@ -105,6 +107,12 @@ def _connection(options: ConnectOptions) -> Connect:
     factory = dial(str(options.endpoint), token=token, heartbeat=options.ws_heartbeat_ms / 1_000)
     policy = Reconnecting(options.ws_reconnect_attempts, options.ws_reconnect_base_delay_ms / 1_000)
     return address(lambda: SocketClient(factory, policy))
+
+
+def _greeting(client: Client) -> str:
+    known = client.agent.agentInfo if client.agent else None
+    name = visible(f"{known.title or known.name} {known.version}".strip()) if known else "the agent"
+    return f"connected to {name}; /quit or Ctrl-D leaves"
 
 
 async def _session(client: Client, options: ConnectOptions) -> Session:

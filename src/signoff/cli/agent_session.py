@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from signoff.agent.modes import ASK, Mode, mode_of, settings_of
-from signoff.agent.session_log import Configured, SessionLog
+from signoff.agent.session_log import Configured, Said, SessionLog
 from signoff.agent.sessions import Sessions, summarise
 from signoff.cli import wiring
 from signoff.cli.agent_options import Chosen
@@ -42,9 +42,16 @@ def begun(output: Output, chosen: Chosen) -> Iterator[Begun]:
         model = chosen_model(output, chosen.model or known, loaded)
         if log is None or before is None:
             log = stack.enter_context(sessions.create(os.getcwd(), model, mode.id))
+            stack.callback(_forget_empty, sessions, log)
         else:
             _note_changes(log, {"model": (known, model), "mode": (before.mode, mode.id)})
         yield Begun(log, loaded, mode, model, resumed=old is not None)
+
+
+def _forget_empty(sessions: Sessions, log: SessionLog) -> None:
+    """A session in which nobody said anything, because the model could not even be asked, is none to go on with."""
+    if not any(isinstance(entry.what, Said) for entry in log.events()):
+        sessions.delete(log.id)
 
 
 def configured(output: Output, chosen: Chosen, mode: Mode, model: str | None) -> Configuration:

@@ -28,7 +28,7 @@ _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _RULE = re.compile(
     r"(?P<words>.*?)(?:(?:\A|\s+)@\s*(?P<scope>\w+)(?:\s+for\s+(?P<count>\d{1,6})\s*(?P<unit>[smhd]))?)?\s*", re.DOTALL
 )
-EDITING = "the words the rule starts with, then @user, @project or @session, then for 30m, 8h, 7d …"
+EDITING = "what the command starts with, then @user, @project or @session; perhaps a time: npm test @project for 8h"
 
 
 class Ask(enum.Enum):

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import signal
 from typing import Any
 
@@ -9,13 +10,15 @@ import click
 import msgspec
 
 from signoff.approvals.silence import Silence
+from signoff.approvals.unattended import NOBODY
 from signoff.cli import wiring
+from signoff.cli.app import complain
 from signoff.cli.judging import COMMAND_LINE, approval_option, sandbox_option
 from signoff.cli.output import Output, json_option
 from signoff.cli.wiring_door import Run, reviewer_of
 from signoff.cli.wiring_gate import opened
 from signoff.domain.call import Failure, ToolResult
-from signoff.domain.errors import Exit, exit_of
+from signoff.domain.errors import ChildFailed, Exit, Refused, exit_of
 from signoff.domain.event import CallJudged, ReviewAnswered, RunEvent, Warned
 from signoff.domain.visible import visible
 from signoff.tools.exec import Exec
@@ -108,8 +111,18 @@ def exec_(
             )
         )
     elif result.error is not None:
-        output.say(f"signoff: {visible(result.error.message)}")
+        complain(result.error.message, _hint(result.error, command), exit_of(result.error.code))
     return run.status
+
+
+def _hint(error: Failure, command: tuple[str, ...]) -> str | None:
+    """What to do next."""
+    if error.code == Refused.code:
+        asked = "Run it at a terminal to be asked. " if error.message == NOBODY else ""
+        return f'{asked}"signoff why -- {visible(shlex.join(command))}" names the rule.'
+    if error.code == ChildFailed.code and len(command) == 1 and " " in command[0]:
+        return f"That is one word; write: signoff exec -- {visible(command[0])}"
+    return None
 
 
 async def _carry(run: Run, args: dict[str, Any]) -> ToolResult:

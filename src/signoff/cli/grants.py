@@ -6,6 +6,7 @@ import shlex
 import time
 
 import click
+from click.shell_completion import CompletionItem
 
 from signoff.approvals.grants import Kept, kept
 from signoff.approvals.grants import revoke as take_back
@@ -16,6 +17,11 @@ from signoff.config.project import project_id
 from signoff.config.rules import Places
 from signoff.domain.review import Scope
 from signoff.domain.visible import visible
+
+
+def _complete(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    found = kept(_places(Output(quiet=True)))
+    return [CompletionItem(one.id, help=_what(one)) for one in found if one.id.startswith(incomplete)]
 
 
 @click.group(cls=Group)
@@ -54,7 +60,7 @@ def list_(output: Output, as_json: bool) -> None:
 
 
 @grants.command()
-@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@click.argument("ids", nargs=-1, required=True, metavar="ID…", shell_complete=_complete)
 @click.pass_obj
 def revoke(output: Output, ids: tuple[str, ...]) -> None:
     """Take grants back, by their ids or the beginnings of them.

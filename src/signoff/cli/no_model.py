@@ -6,7 +6,7 @@ def how_to_begin() -> str:
 signoff needs a model to run an agent. Any one of these will do:
 
   A key of a vendor
-      export ANTHROPIC_API_KEY=…
+      export ANTHROPIC_API_KEY=…        (or OPENAI_API_KEY, GEMINI_API_KEY, …)
       signoff run -m anthropic/claude-sonnet-4-5 "TASK"
   A model on this machine
       ollama pull qwen3

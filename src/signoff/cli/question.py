@@ -3,8 +3,8 @@
 import enum
 import shlex
 import unicodedata
-from collections.abc import Iterable, Iterator
-from typing import assert_never
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, assert_never
 
 import msgspec
 
@@ -77,7 +77,7 @@ def title(request: ReviewRequest) -> str:
         case ApplyPatchApprovalRequestEvent(changes=changes):
             return f"{request.tool} wants to change {len(changes)} file{'s' if len(changes) != 1 else ''}"
         case ToolApprovalRequestEvent(action=action):
-            return f"{request.tool} wants to act: {action}"
+            return f"{request.tool} wants to {'run a command' if _runs(request.event) else f'act: {action}'}"
         case _:
             assert_never(request.event)
 
@@ -94,6 +94,7 @@ def keys_row(request: ReviewRequest, chosen: int, behind: int, width: int, *, se
         words.append(("a", "yes, this session"))
     if rules(request):
         words += [("p", f"yes, save rule {chosen + 1}"), ("e", "edit the rule")]
+        words[-1:-1] = [(f"1-{len(rules(request))}", "another rule")] if len(rules(request)) > 1 else []
     if several:
         words.append(("b", "back"))
     words.append(("Esc", "no, and stop"))
@@ -114,17 +115,40 @@ def _subject(request: ReviewRequest) -> Iterator[tuple[str, Style]]:
     """What is to be approved, whole, line by line."""
     match request.event:
         case ExecApprovalRequestEvent(command=command):
-            script = len(command) == 3 and command[0].rsplit("/", 1)[-1] in _SHELLS and command[1] in ("-c", "-lc")
-            for line in (command[2] if script else shlex.join(command)).split("\n"):
-                yield line, Style.STRONG
+            yield from ((line, Style.STRONG) for line in _line(command).split("\n"))
         case ApplyPatchApprovalRequestEvent(changes=changes):
             for path, change in changes.items():
                 yield from _change(path, change)
+        case ToolApprovalRequestEvent(args=args) if _command(args):
+            yield from ((line, Style.STRONG) for line in _command(args).split("\n"))
         case ToolApprovalRequestEvent(args=args):
             for line in msgspec.json.format(msgspec.json.encode(args), indent=2).decode().split("\n"):
                 yield line, Style.STRONG
         case _:
             assert_never(request.event)
+
+
+def _line(command: Sequence[str]) -> str:
+    """A command as one would type it: the script itself, where a shell is only there to run it."""
+    script = len(command) == 3 and command[0].rsplit("/", 1)[-1] in _SHELLS and command[1] in ("-c", "-lc")
+    return command[2] if script else shlex.join(command)
+
+
+def _command(args: Any) -> str:
+    """The command that a call of a foreign tool is about; empty where it is about none."""
+    match args:
+        case {"command": str(script)}:
+            return script
+        case {"command": [str(), *_] as words} if all(isinstance(word, str) for word in words):
+            return _line(words)
+        case _:
+            return ""
+
+
+def _runs(event: ExecApprovalRequestEvent | ApplyPatchApprovalRequestEvent | ToolApprovalRequestEvent) -> bool:
+    if isinstance(event, ToolApprovalRequestEvent):
+        return bool(_command(event.args))
+    return isinstance(event, ExecApprovalRequestEvent)
 
 
 def _change(path: str, change: FileChange) -> Iterator[tuple[str, Style]]:
@@ -151,6 +175,10 @@ def _facts(request: ReviewRequest, subject: str) -> Iterator[tuple[str, str, Sty
             yield "by", " ".join(event.command[:2]), Style.PLAIN
         for number, meaning in enumerate(_meanings(event)):
             yield "this" if number == 0 else "", meaning, Style.PLAIN
+    if isinstance(event, ToolApprovalRequestEvent) and _command(event.args):
+        rest = {name: value for name, value in event.args.items() if name != "command" or not isinstance(value, str)}
+        if rest:
+            yield "with", msgspec.json.encode(rest).decode(), Style.PLAIN
     for label, values in (
         ("reads", touched.reads),
         ("writes", touched.writes),
@@ -176,7 +204,7 @@ def _facts(request: ReviewRequest, subject: str) -> Iterator[tuple[str, str, Sty
         names = ", ".join(escape[1:-1] for escape in unseen)
         yield "beware", f"what cannot be seen is written in pointed quotes: {names}", Style.ALERT
     foreign = sorted({character for character in subject if character.isalpha() and not character.isascii()})
-    if foreign and isinstance(event, ExecApprovalRequestEvent):
+    if foreign and _runs(event):
         names = ", ".join(f"{character} {unicodedata.name(character, 'unnamed').lower()}" for character in foreign)
         yield "beware", f"letters that may look like others: {names}", Style.ALERT
 
@@ -227,6 +255,11 @@ def _whole(request: ReviewRequest, offer: Offer) -> str:
 def fact(label: str, text: str, width: int, style: Style = Style.PLAIN) -> Iterator[Row]:
     """A text with a word on its left, in as many rows as it takes."""
     return _block(f" {label:<{_LABEL}}", " " * (_LABEL + 1), _wrap(text, width - _LABEL - 1, style, words=True))
+
+
+def note(text: str, width: int) -> Iterator[Row]:
+    """A word to the person, in as many rows as it takes."""
+    return _block(" ", " ", _wrap(text, width - 1, Style.PLAIN, words=True))
 
 
 def _gutter(text: str, width: int, style: Style) -> Iterator[Row]:

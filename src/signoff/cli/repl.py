@@ -12,6 +12,7 @@ from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from rich.console import Console
+from rich.theme import Theme
 
 from signoff.agent.conversation import last_text
 from signoff.agent.modes import Mode
@@ -35,6 +36,8 @@ from signoff.domain.visible import visible
 from signoff.providers.provider import Text
 from signoff.tools.ask_user import AskArguments
 
+PLAIN_CODE = Theme({"markdown.code": "bold"})  # without a ground of its own, which is black on a light screen too
+
 
 def talk(output: Output, chosen: Chosen, session: Begun, first: str) -> int:
     return asyncio.run(Conversing(output, chosen, session).run(first))
@@ -57,7 +60,7 @@ class _Quietly:
 class Conversing:
     def __init__(self, output: Output, chosen: Chosen, session: Begun) -> None:
         self.output = output
-        self.console = Console(no_color=not output.colourful(), highlight=False)
+        self.console = Console(no_color=not output.colourful(), highlight=False, theme=PLAIN_CODE)
         self.session = session
         self.mode = session.mode
         self.model = session.model
@@ -159,7 +162,7 @@ class Conversing:
                 end = await work
         finally:
             loop.remove_signal_handler(signal.SIGINT)
-        for line in words(end):
+        for line in words(msgspec.structs.replace(end, denials=())):  # each denial has been told where it happened
             self.console.print(f"  {visible(line)}", style="yellow", markup=False)
 
     async def _asked(self) -> str:

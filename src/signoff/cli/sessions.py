@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import msgspec
+from click.shell_completion import CompletionItem
 
 from signoff.agent.session_index import Summary
 from signoff.agent.session_log import CallBegan, Entry, Said
@@ -19,6 +20,15 @@ from signoff.cli.wiring_agent import open_sessions
 from signoff.domain.visible import visible
 
 SHORT = 18  # characters of an id that tell it from the others
+
+
+def _complete(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    with contextlib.closing(open_sessions()) as store:
+        found = store.list(None).sessions
+    return [CompletionItem(one.id, help=one.title) for one in found if one.id.startswith(incomplete)]
+
+
+session_argument = click.argument("session", shell_complete=_complete)
 
 
 @click.group("sessions", cls=Group)
@@ -38,7 +48,7 @@ def sessions() -> None:
 @sessions.command("list")
 @click.option("--all", "everywhere", is_flag=True, help="Not only those of this directory.")
 @click.option(
-    "--limit", type=click.IntRange(1, 1_000), default=50, show_default=True, help="How many, the last one first."
+    "-n", "--limit", type=click.IntRange(1, 1_000), default=50, show_default=True, help="How many, the last one first."
 )
 @click.option("--cursor", help="Go on where an earlier list ended.")
 @json_option
@@ -66,7 +76,7 @@ def list_(output: Output, everywhere: bool, limit: int, cursor: str | None, as_j
 
 @sessions.command()
 @json_option
-@click.argument("session")
+@session_argument
 @click.pass_obj
 def show(output: Output, session: str, as_json: bool) -> None:
     """Show what was said and done in a session.
@@ -86,7 +96,7 @@ def show(output: Output, session: str, as_json: bool) -> None:
 
 
 @sessions.command()
-@click.argument("session")
+@session_argument
 @click.argument("prompt", required=False)
 @click.pass_context
 def resume(context: click.Context, session: str, prompt: str | None) -> int:
@@ -106,7 +116,7 @@ def resume(context: click.Context, session: str, prompt: str | None) -> int:
 
 @sessions.command()
 @json_option
-@click.argument("session")
+@session_argument
 @click.pass_obj
 def fork(output: Output, session: str, as_json: bool) -> None:
     """Make a new session that begins where this one stands.
@@ -120,7 +130,7 @@ def fork(output: Output, session: str, as_json: bool) -> None:
 
 
 @sessions.command()
-@click.argument("session")
+@session_argument
 @click.argument("title")
 @click.pass_obj
 def rename(output: Output, session: str, title: str) -> None:
@@ -135,7 +145,7 @@ def rename(output: Output, session: str, title: str) -> None:
 
 
 @sessions.command()
-@click.argument("session", nargs=-1, required=True)
+@click.argument("session", nargs=-1, required=True, shell_complete=_complete)
 @click.pass_obj
 def delete(output: Output, session: tuple[str, ...]) -> None:
     """Delete sessions.
@@ -161,7 +171,7 @@ def delete(output: Output, session: tuple[str, ...]) -> None:
     show_default=True,
     help="jsonl: the log as it is; markdown: a text to read.",
 )
-@click.argument("session")
+@session_argument
 @click.pass_obj
 def export(output: Output, session: str, form: str) -> None:
     """Print a whole session: its log as it is, or a text to read.

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from signoff.agent.modes import ASK, MODES, PLAN, mode_of
 from signoff.cli import wiring
+from signoff.cli.sessions import SHORT
 from signoff.cli.talk import printable
 from signoff.cli.wiring_agent import open_sessions
 from signoff.cli.wiring_memory import open_memory
@@ -93,7 +94,11 @@ class Slash:
             self._say(f"[{entry.status}] {entry.content}")
 
     async def _diff(self, rest: str) -> None:
-        self._say(await self._chat.told("run_terminal_cmd", {"command": "git --no-pager diff"}) or "nothing is changed")
+        changed = await self._chat.told("run_terminal_cmd", {"command": "git --no-pager diff"})
+        added = await self._chat.told("run_terminal_cmd", {"command": "git ls-files --others --exclude-standard"})
+        self._say(
+            "\n".join([*changed.splitlines(), *(f"new: {name}" for name in added.splitlines())]) or "nothing is changed"
+        )
 
     async def _undo(self, rest: str) -> None:
         self._say(await self._chat.told("undo", {"call_id": rest} if rest else {}) or "done")
@@ -118,7 +123,9 @@ class Slash:
 
     async def _sessions(self, rest: str) -> None:
         page = open_sessions().list(os.getcwd(), limit=10)
-        rows = [f"{'→' if one.id == self._chat.session.log.id else ' '} {one.id}  {one.title}" for one in page.sessions]
+        room = self._chat.console.width - SHORT - 6
+        mine = self._chat.session.log.id
+        rows = [f"{'→' if one.id == mine else ' '} {one.id[:SHORT]}  {one.title[:room]}" for one in page.sessions]
         self._say("\n".join([*rows, 'go on with one: "signoff chat -r ID"']))
 
     async def _compact(self, rest: str) -> None:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 
 from signoff.agent.event import AgentEvent, CallAnnounced, Compacted, MessageDone
-from signoff.cli.output import Output, Style
+from signoff.cli.output import Output, Style, folded, room
 from signoff.domain.call import ToolResult
 from signoff.domain.event import CallFinished, Display, Warned
 from signoff.domain.visible import visible
@@ -30,7 +30,7 @@ class Talk:
             case CallFinished(result=result):
                 name, title = self._titles.pop(result.tool_call_id, ("", ""))
                 if name and (name not in _SHOWN_OTHERWISE or not result.ok):
-                    self._output.say(finished(self._output.paint, title, result))
+                    self._output.say(folded(finished(self._output.paint, title, result), room(sys.stderr), 4))
             case Display(content=content, level=level, title=title):
                 self._output.say(preview(content, level, title))
             case Warned(message=message):
@@ -55,10 +55,11 @@ class Talk:
 
 def finished(paint: Callable[..., str], title: str, result: ToolResult) -> str:
     code = (result.payload or {}).get("exit_code")
-    failed = result.error is not None
-    mark = paint("✗", Style.BAD, err=True) if failed else paint("✓", Style.GOOD, err=True)
+    style = Style.BAD if result.error is not None else Style.WARNING if code else Style.GOOD
+    mark = paint("✓" if style is Style.GOOD else "✗", style, err=True)
     said = f": {visible(result.error.message)}" if result.error is not None else f" (exit {code})" if code else ""
-    return f"  {mark} {visible(title)}{said} {paint(f'{result.duration_ms} ms', Style.FAINT, err=True)}"
+    took = f"{result.duration_ms} ms" if result.duration_ms < 10_000 else f"{result.duration_ms / 1_000:.1f} s"
+    return f"  {mark} {visible(title)}{said} {paint(took, Style.FAINT, err=True)}"
 
 
 def preview(content: str, level: str, title: str | None) -> str:

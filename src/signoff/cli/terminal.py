@@ -17,7 +17,7 @@ from signoff.approvals.request import ReviewRequest
 from signoff.approvals.review import OVERLOADED, Line
 from signoff.approvals.silence import Silence, write_all
 from signoff.cli.answers import EDITING, Ask, Chosen, press, read_rule, said, typed_rule
-from signoff.cli.question import Row, Span, Style, keys_row, paint, question, rules
+from signoff.cli.question import Row, Span, Style, keys_row, note, paint, question, rules
 from signoff.cli.terminal_pages import STOP, Pages
 from signoff.domain.errors import UsageError
 from signoff.domain.late import late
@@ -152,7 +152,7 @@ class TerminalReviewer:
     async def _read_on(self, pages: Pages, keys: "asyncio.Queue[bytes]") -> ReviewDecision | None:
         """Until the last row is on the screen. Only a refusal can be given before."""
         while not pages.at_end:
-            self._write(paint((Span(pages.status, Style.ALERT), Span(pages.help)), self._colour))
+            self._write(paint((Span(pages.status, Style.ALERT), Span(pages.help(self._size()[0]))), self._colour))
             key = await self._pressed(keys)
             self._write(self._erase())
             if key in (b"n", b"N"):
@@ -192,7 +192,7 @@ class TerminalReviewer:
         return key
 
     async def _edit(self, request: ReviewRequest, chosen: int, keys: "asyncio.Queue[bytes]") -> ReviewDecision | None:
-        self._write(f"\n {EDITING}\n")
+        self._note(f"{EDITING} (Esc: back)")
         text: str | None = typed_rule(rules(request)[chosen])
         while text is not None:
             text = await self._type("rule", text, keys)
@@ -201,28 +201,32 @@ class TerminalReviewer:
             try:
                 offer = read_rule(text, request)
             except UsageError as error:
-                self._write(f"\n {visible(error.message)}\n")
+                self._note(error.message)
                 continue
-            rule = "\n ".join(map(visible, offer.rule.split("\n")))
-            self._write(f"\n {rule}\n {visible(offer.reach)}\n save it and run? y / n ")
+            self._note(*offer.rule.split("\n"), offer.reach)
+            self._write(" save it and run? y / n ")
             answer = await self._next(keys)
             self._write("\n")
             if answer in (b"y", b"Y"):
                 return offer.decision
         return None
 
+    def _note(self, *texts: str) -> None:
+        """Words to the person, below what stands there."""
+        rows = tuple(row for text in texts for row in note(text, self._size()[0]))
+        self._write("\n" + self._painted(rows))
+
     async def _type(self, label: str, text: str, keys: "asyncio.Queue[bytes]") -> str | None:
         """A line of text. None when it was given up with Esc."""
         self._write("\n")
         while True:
-            room = max(self._size()[0] - len(label) - 6, 8)
-            shown = visible(text)
-            self._write(f"{self._erase()} {label}: {'…' + shown[-room + 1 :] if len(shown) > room else shown}")
+            self._typed(label, text)
             typed = (await self._next(keys)).decode("utf-8", "replace")
             if typed in (_ESCAPE, *_STOP):
                 return None
             for character in typed:
                 if character in _END:
+                    self._typed(label, text)
                     return text
                 if character in _BACKSPACE:
                     text = text[:-1]
@@ -230,6 +234,11 @@ class TerminalReviewer:
                     text = ""
                 elif character.isprintable():
                     text += character
+
+    def _typed(self, label: str, text: str) -> None:
+        room = max(self._size()[0] - len(label) - 6, 8)
+        shown = visible(text)
+        self._write(f"{self._erase()} {label}: {'…' + shown[-room + 1 :] if len(shown) > room else shown}")
 
     def _keys(self, request: ReviewRequest, chosen: int, width: int, several: bool) -> None:
         """Show what can be pressed, in the place where it stands already."""

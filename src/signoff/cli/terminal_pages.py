@@ -33,10 +33,11 @@ class Pages:
     def status(self) -> str:
         return f" {self._bottom} of {len(self._rows)} lines "
 
-    @property
-    def help(self) -> str:
+    def help(self, width: int) -> str:
+        """What can be pressed, on one line with the status whatever the width."""
         back = "  b: back" if self._bottom > self._height else ""
-        return f" space: more{back}   G: to the end   n: no   Esc: stop "
+        whole = f" space: more{back}   G: to the end   n: no   Esc: stop "
+        return whole if len(self.status) + len(whole) < width else " space n: no Esc: stop"
 
     def begin(self) -> tuple[Row, ...]:
         return self._on_to(self._height)

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from signoff.cli import wiring
-from signoff.cli.app import Group
+from signoff.cli.app import Group, complain
 from signoff.cli.judging import approval_option, sandbox_option
 from signoff.cli.output import Output, json_option
 from signoff.cli.wiring_door import Run
@@ -17,7 +17,7 @@ from signoff.cli.wiring_gate import opened
 from signoff.cli.wiring_servers import tool_servers
 from signoff.config.layers import Configuration
 from signoff.domain.call import ToolResult
-from signoff.domain.errors import Exit, UsageError, exit_of
+from signoff.domain.errors import Exit, InvalidArguments, ToolUnknown, UsageError, exit_of
 from signoff.domain.event import CallProgress, Display, RunEvent, Warned
 from signoff.domain.settings import Audit
 from signoff.domain.visible import visible
@@ -30,6 +30,11 @@ from signoff.tools.registry import Registry
 from signoff.tools.tool import Tool
 from signoff.tools.undo import UndoCall
 from signoff.undo.snapshot import Undo
+
+_HINTS = {
+    ToolUnknown.code: '"signoff tools list" shows those there are.',
+    InvalidArguments.code: '"signoff tools schema {0}" shows what it takes.',
+}
 
 
 @click.group(cls=Group)
@@ -107,7 +112,7 @@ def call(output: Output, name: str, text: str, approval: str | None, sandbox: st
     with opened(output, loaded, command, tools=extra, show=lambda event: _show(output, event)) as run:
         result = asyncio.run(_call(run, name, args))
         run.status = Exit.OK if result.error is None else exit_of(result.error.code)
-    _print(output, result, as_json)
+    _print(output, name, result, as_json)
     return run.status
 
 
@@ -138,11 +143,12 @@ def _described(output: Output, servers: bool) -> list[Description]:
     return asyncio.run(asked()) if servers else [describe(registry.find(name)) for name in registry.names()]
 
 
-def _print(output: Output, result: ToolResult, as_json: bool) -> None:
+def _print(output: Output, name: str, result: ToolResult, as_json: bool) -> None:
     if as_json:
         output.json(result)
     elif result.error is not None:
-        output.say(f"signoff: {visible(result.error.message)}")
+        hint = _HINTS.get(result.error.code)
+        complain(result.error.message, hint and hint.format(name), exit_of(result.error.code))
     elif result.display is not None:
         for line in result.display.splitlines():
             output.text("\t".join(map(visible, line.split("\t"))))

@@ -11,6 +11,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from signoff.agent.event import AgentEvent, CallAnnounced, Compacted, MessageDone, TurnEnded, TurnStarted
+from signoff.cli.output import folded
 from signoff.cli.talk import finished, preview, printable
 from signoff.domain.event import CallFinished, CallProgress, Display, PlanUpdated, Warned
 from signoff.domain.visible import visible
@@ -81,7 +82,8 @@ class View:
             case CallFinished(result=result):
                 title, _, _ = self._running.pop(result.tool_call_id, ("", 0.0, ""))
                 if title:
-                    self._console.print(Text.from_ansi(finished(self._paint, title, result)))
+                    line = folded(finished(self._paint, title, result), self._console.width, 4)
+                    self._console.print(Text.from_ansi(line))
             case _:
                 self._other(event)
 

@@ -65,7 +65,7 @@ SETTINGS = {
 @click.option("--max-parse-errors", type=click.IntRange(min=0), help="End the run after more bad event lines.")
 @click.option("--events-out", metavar="FILE", help="Append every event to this file, as JSON lines.")
 @click.option("--tty", is_flag=True, help="Give the agent a terminal of its own.")
-@click.option("--cwd", metavar="DIR", help="Where to run the agent; the current directory otherwise.")
+@click.option("-C", "--cwd", metavar="DIR", help="Where to run the agent; the current directory otherwise.")
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="Set a variable for the agent; repeatable.")
 @click.option(
     "--timeout-ms", type=click.IntRange(min=1), help="End the run after so long, with 124; no limit unless given."

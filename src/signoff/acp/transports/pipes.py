@@ -7,7 +7,6 @@ waits, from a second mark on nothing more is read, and past the last one the con
 import asyncio
 import contextlib
 import os
-import stat
 import threading
 
 import msgspec
@@ -50,11 +49,11 @@ class Pipes:
 
     def start(self, peer: Peer) -> None:
         self._peer = peer
-        if stat.S_ISREG(os.fstat(self._read_fd).st_mode):  # no event loop can watch a file
-            threading.Thread(target=self._read_file, daemon=True).start()
-        else:
-            os.set_blocking(self._read_fd, False)
+        os.set_blocking(self._read_fd, False)
+        try:
             self._loop.add_reader(self._read_fd, self._readable)
+        except PermissionError:  # no event loop can watch a file, nor /dev/null
+            threading.Thread(target=self._read_file, daemon=True).start()
 
     def _read_file(self) -> None:
         while chunk := os.read(self._read_fd, CHUNK):
