@@ -245,6 +245,9 @@ class Line:
         """From now on nothing arrives, in either direction, and nothing is closed."""
         self._open.clear()
 
+    def mend(self) -> None:
+        self._open.set()
+
     @contextlib.asynccontextmanager
     async def to(self, port: int) -> AsyncIterator["Line"]:
         writers: list[asyncio.StreamWriter] = []

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # opened when there is a session
     from signoff.agent.sessions import Page, Sessions
 
 
-MOST_WAITING = 256  # idle sessions without a connection that stay open; the others are taken up from disk
+MOST_WAITING = 512  # idle sessions without a connection that stay open; the others are taken up from disk
 
 
 class Place(Protocol):

@@ -21,6 +21,7 @@ from signoff.domain.errors import PeerError
 from signoff.wire import jsonrpc
 
 LONGEST_PAUSE = 3.0
+GOODBYE = 2.0  # seconds for the agent to take its leave; a line that is dead must not hold up the next one
 
 
 class Connection(Protocol):
@@ -61,6 +62,7 @@ def dial(
             max_size=size,
             ping_interval=heartbeat or None,
             ping_timeout=heartbeat or None,
+            close_timeout=GOODBYE,
         )
         for line in connection.response.headers.get_all("Set-Cookie") if connection.response else ():
             name, _, value = line.partition(";")[0].partition("=")

@@ -180,6 +180,7 @@ async def listen(make_peer: Callable[[Outlet], Peer], options: Listen) -> AsyncI
             process_response=server.welcome,
             compression=None,
             server_header=None,
+            backlog=options.connections,  # all may come at once
             max_size=options.limits.frame,
             ping_interval=options.ping or None,
             ping_timeout=options.ping or None,
