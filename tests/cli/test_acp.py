@@ -108,6 +108,17 @@ def test_a_broken_link_has_its_own_status(space: pathlib.Path, arguments: list[s
     assert ended.stderr.startswith("signoff: ") or "signoff: " in ended.stderr
 
 
+def test_an_editor_that_says_nothing_at_all_is_no_error(space: pathlib.Path) -> None:
+    done = subprocess.run(
+        [SIGNOFF, "acp", "serve", "-m", "echo/echo"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
 def test_words_go_to_stdout_and_what_happens_to_stderr(space: pathlib.Path) -> None:
     (space / "a.txt").write_text("hello\n")
     model = script(space, {"tools": [{"name": "read_file", "args": {"path": "a.txt"}}]}, {"text": "It says hello."})

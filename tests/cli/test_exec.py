@@ -60,6 +60,20 @@ def test_exit_status(name: str, workspace: Path) -> None:
     assert signoff("exec", *words, cwd=workspace).status == status
 
 
+@pytest.mark.parametrize(
+    ("words", "next_step"),
+    [
+        (("git push --force",), "write: signoff exec -- git push --force\n"),
+        (("rm", "-rf", "build"), '"signoff why -- rm -rf build" names the rule.\n'),
+        (("sh", "-c", "curl -sS -m 5 https://example.com"), '"signoff -c sandbox.network=on exec -- sh -c'),
+    ],
+)
+def test_what_did_not_run_is_followed_by_what_to_do_next(
+    workspace: Path, words: tuple[str, ...], next_step: str
+) -> None:
+    assert next_step in signoff("exec", "--", *words, cwd=workspace).err
+
+
 def test_where_the_sandbox_cannot_hold_nothing_runs(workspace: Path, tmp_path: Path) -> None:
     (workspace / ".git").symlink_to(tmp_path)
     ended = signoff("exec", "--", "touch", "x", cwd=workspace)

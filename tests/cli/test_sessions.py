@@ -23,6 +23,12 @@ def listed(workspace: Path, *words: str) -> list[dict[str, Any]]:
     return found
 
 
+def test_a_session_in_which_nothing_could_be_said_is_not_kept(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert signoff("run", "-m", "openai/gpt-5", "fix it", cwd=workspace).status == 3
+    assert listed(workspace) == []
+
+
 def test_a_session_through_its_whole_life(workspace: Path, tmp_path: Path) -> None:
     assert signoff("sessions", "list", cwd=workspace).out == ""
     signoff(

@@ -18,9 +18,10 @@ from signoff.cli.output import Output, json_option
 from signoff.cli.wiring_door import Run, reviewer_of
 from signoff.cli.wiring_gate import opened
 from signoff.domain.call import Failure, ToolResult
-from signoff.domain.errors import ChildFailed, Exit, Refused, exit_of
+from signoff.domain.errors import ChildFailed, Exit, Refused, SandboxDenied, exit_of
 from signoff.domain.event import CallJudged, ReviewAnswered, RunEvent, Warned
 from signoff.domain.visible import visible
+from signoff.sandbox.outcome import Cause
 from signoff.tools.exec import Exec
 
 
@@ -122,6 +123,10 @@ def _hint(error: Failure, command: tuple[str, ...]) -> str | None:
         return f'{asked}"signoff why -- {visible(shlex.join(command))}" names the rule.'
     if error.code == ChildFailed.code and len(command) == 1 and " " in command[0]:
         return f"That is one word; write: signoff exec -- {visible(command[0])}"
+    if error.code == SandboxDenied.code and (error.details or {}).get("denial", {}).get("cause") == Cause.NETWORK:
+        return (
+            f'To open the network for one call: "signoff -c sandbox.network=on exec -- {visible(shlex.join(command))}".'
+        )
     return None
 
 

@@ -12,7 +12,7 @@ from signoff.domain.call import Artifacts, Failure
 from signoff.domain.errors import ResourceExhausted, SandboxDenied, ToolTimeout
 from signoff.domain.intent import Escalation
 from signoff.domain.late import late
-from signoff.sandbox.outcome import Denial, OnOutput, Outcome
+from signoff.sandbox.outcome import Cause, Denial, OnOutput, Outcome
 from signoff.tools.plain_output import plain
 from signoff.tools.tool import Attempt, Done, Place
 
@@ -110,6 +110,19 @@ def _failure(outcome: Outcome) -> Failure | None:
     return None
 
 
+_DOING = {  # what it was kept from, and the same where it is known of what
+    Cause.READ: ("reading a file", "reading {}"),
+    Cause.WRITE: ("writing a file", "writing {}"),
+    Cause.PROTECTED: ("changing what is protected", "changing {}, which is protected"),
+    Cause.NETWORK: ("connecting", "connecting to {}"),
+    Cause.SYSCALL: ("a system call", "the system call {}"),
+    Cause.MEMORY: ("more memory", "{}"),
+    Cause.PROCESSES: ("more processes", "{}"),
+    Cause.FILE_SIZE: ("a larger file", "{}"),
+}
+
+
 def _denial_text(denial: Denial) -> str:
-    what = f"the sandbox stopped a {denial.cause}" + (f" of {denial.target}" if denial.target else "")
+    bare, known = _DOING[denial.cause]
+    what = f"the sandbox kept it from {known.format(denial.target) if denial.target else bare}"
     return f"{what}; it would need: {denial.permission}" if denial.permission else what
