@@ -159,8 +159,9 @@ class Gate:
         self._ledger.submit(result_of(case.call, result, sandboxed=False))
         return failure is None
 
-    def clear_at_once(self, case: Case) -> tuple[Clearance, Ticket] | Verdict:
-        """For a caller that cannot wait here: the answer, and the ticket that says when it is on disk and counts.
+    def clear_at_once(self, case: Case, *, alone: bool = False) -> tuple[Clearance, Ticket] | Verdict:
+        """For a caller that cannot wait here: the answer, and the ticket that says when it is on disk and counts. `alone`:
+        it can wait a moment, having nothing else to do.
 
         Only the verdict if a person has to be asked; then nothing was recorded and `clear` is the way. Nobody is asked on
         behalf of a caller that does not wait for the answer.
@@ -175,7 +176,8 @@ class Gate:
             failure = Failure(Refused.code, requirement.reason or "this needs approval")
             clearance, by = Clearance(verdict, requirement, failure=failure), DecidedBy.UNATTENDED
         self._show(CallJudged(case.call.tool_call_id, verdict))
-        return clearance, self._ledger.submit(self._decision(case, clearance, by), request_record(case))
+        hand_in = self._ledger.commit if alone else self._ledger.submit
+        return clearance, hand_in(self._decision(case, clearance, by), request_record(case))
 
     async def _perform(self, call: ToolCall, turn_id: str, source: str, journey: "_Journey") -> Done:
         tool = self._registry.find(call.name, call.version)
@@ -283,9 +285,17 @@ class Gate:
     def _decision(self, case: Case, clearance: Clearance, by: DecidedBy, *, reason: str = "") -> DecisionRecord:
         outcome = Outcome.ALLOW if clearance.allowed else Outcome.DENY
         why = reason if clearance.failure is None else clearance.failure.message
-        record = decision_of(case.call, case.intent.action, clearance.verdict, outcome, by, reason=why)
         sandboxed = self._sandboxes.confined and not clearance.outside
-        return msgspec.structs.replace(record, sandboxed=sandboxed, enforced=case.enforced)
+        return decision_of(
+            case.call,
+            case.intent.action,
+            clearance.verdict,
+            outcome,
+            by,
+            reason=why,
+            sandboxed=sandboxed,
+            enforced=case.enforced,
+        )
 
 
 def _followed(case: Case) -> Case:

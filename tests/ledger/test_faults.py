@@ -53,13 +53,14 @@ class Failing(Disk):
             raise OSError(self._error, os.strerror(self._error))
 
 
-def run_of_calls(ledger: Ledger) -> list[str]:
+def run_of_calls(ledger: Ledger, *, at_once: bool = False) -> list[str]:
     """Calls as the door makes them: nothing takes effect before its decision is durable. Gives the ids that ran."""
+    hand_in = ledger.commit if at_once else ledger.submit
     ran = []
     for number in range(CALLS):
         ledger.submit(request(number))
         try:
-            ledger.write(decision(number), timeout=10)
+            hand_in(decision(number)).wait(timeout=10)
         except LedgerUnwritable:
             continue  # denied; the next call is tried all the same
         ran.append(f"c{number}")
@@ -75,13 +76,14 @@ def allowed_on_disk(path: pathlib.Path) -> list[str]:
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO], ids=["disk full", "sync fails"])
 @pytest.mark.parametrize("short", [False, True], ids=["whole writes", "short writes"])
+@pytest.mark.parametrize("at_once", [False, True], ids=["by the committer", "by the caller"])
 def test_after_the_nth_operation_fails_nothing_is_allowed_any_more(
-    tmp_path: pathlib.Path, error: int, short: bool
+    tmp_path: pathlib.Path, error: int, short: bool, at_once: bool
 ) -> None:
     for fail_at in range(1, 200):
         disk = Failing(fail_at, error, short)
         ledger = open_ledger(tmp_path / str(fail_at), RUN, disk=disk)
-        ran = run_of_calls(ledger)
+        ran = run_of_calls(ledger, at_once=at_once)
         try:
             ledger.close()
         except LedgerUnwritable:
@@ -125,6 +127,43 @@ def test_every_waiter_hears_of_the_failure(tmp_path: pathlib.Path) -> None:
     assert len(heard) == told.count(False)
     with pytest.raises(LedgerUnwritable):
         riding.wait(timeout=20)
+
+
+class WhoSyncs(Disk):
+    """A disk that knows who came to it, and takes as long as it is told to."""
+
+    def __init__(self) -> None:
+        self.threads: list[str] = []
+        self.seconds = 0.0
+        self._never = threading.Event()
+
+    def sync(self, descriptor: int) -> None:
+        self.threads.append(threading.current_thread().name)
+        self._never.wait(self.seconds)
+
+
+def test_a_caller_goes_to_the_disk_itself_only_while_the_disk_is_quick(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("signoff.ledger.log.QUICK", 0.5)
+    disk = WhoSyncs()
+    ledger = open_ledger(tmp_path, disk=disk)
+    here = threading.current_thread().name
+    ledger.commit(decision(0)).wait(timeout=20)
+    assert set(disk.threads) == {"ledger"}  # nothing is known of the disk yet
+    disk.threads.clear()
+    assert ledger.commit(decision(1), request(1)).durable
+    disk.seconds = 0.6
+    assert ledger.commit(decision(2)).durable
+    assert disk.threads == [here, here]
+    ticket = ledger.commit(decision(3))
+    assert not ticket.settled
+    ticket.wait(timeout=20)
+    assert disk.threads == [here, here, "ledger"]
+    disk.seconds = 0.0
+    ledger.close()
+    with (tmp_path / f"{ledger.run_id}.jsonl").open("rb") as file:
+        assert verify(file).finding is None
 
 
 def test_a_disk_that_hangs_blocks_the_waiter_only_so_long_and_the_backlog_is_bounded(

@@ -4,13 +4,17 @@ import itertools
 
 import pytest
 
-from signoff.supervisor.pending import TRANSITIONS, State, Step, Table
-from signoff.wire.tool_events import ToolRequest
+from signoff.supervisor.pending import TRANSITIONS, State, Step, Table, answers_first
+from signoff.wire.tool_events import ToolEvent, ToolRequest, ToolResult
 from tests.clauses import requirement
 
 
 def request(call_id: str = "a") -> ToolRequest:
     return ToolRequest(1, 1, call_id, "shell", "exec", {}, requires_policy=True)
+
+
+def result(call_id: str) -> ToolResult:
+    return ToolResult(1, 1, call_id, True, {})
 
 
 def walk(*steps: Step) -> State | None:
@@ -96,3 +100,18 @@ def test_what_waits_too_long_is_named_in_order() -> None:
     for number in range(5):
         table.open(request(f"t{number}"), float(number))
     assert table.overdue(12.0, 10.0) == ["t0", "t1", "t2"]
+
+
+@pytest.mark.parametrize(
+    ("events", "first", "later"),
+    [
+        ([result("a"), request("b")], [request("b")], [result("a")]),
+        ([request("b"), result("a")], [request("b"), result("a")], []),  # nobody waits behind the result
+        ([result("a"), request("a")], [result("a"), request("a")], []),  # the same id again: a new call, not a repeat
+        ([result("a"), request("b"), result("c"), request("d")], [request("b"), request("d")], [result("a"), result("c")]),
+    ],
+)  # fmt: skip
+def test_a_child_that_waits_is_answered_before_results_are_written_down(
+    events: list[ToolEvent], first: list[ToolEvent], later: list[ToolEvent]
+) -> None:
+    assert answers_first(events) == (first, later)

@@ -70,10 +70,12 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def matches(self) -> tuple[Match, ...]:
-        return tuple(match for judgement in self.judgements for match in judgement.matches)
+        return tuple([match for judgement in self.judgements for match in judgement.matches])
 
     @property
     def winner(self) -> Match | None:
         """The rule to cite: of those with the final decision, a written one before a built-in one, the longest first."""
         candidates = [match for match in self.matches if match.decision == self.decision]
+        if len(candidates) == 1:
+            return candidates[0]
         return max(candidates, key=lambda match: (not match.heuristic, len(match.prefix)), default=None)

@@ -2,6 +2,7 @@
 
 Callers hand records in from any thread (`submit`) and may wait for them to be on disk. One committer thread writes what
 has gathered and syncs once for everybody who waits: a slow disk makes the groups bigger, not the queue of syncs longer.
+A caller with nothing else to do (`commit`) does the committer's work itself while the disk is quick.
 After one failed write or sync nothing is durable any more, ever: a sync that failed once may report success the next
 time although the data is gone. So every waiter, present and future, sees `LedgerUnwritable`, and nothing is allowed.
 """
@@ -25,6 +26,7 @@ LARGEST_BACKLOG = 64 * 1024 * 1024  # bytes that may wait for the disk before th
 MOST_UNSYNCED = 4_096  # records that ride along before a sync is made for their own sake
 LONGEST_CLOSE = 30.0  # seconds
 LINGER = 0.1  # seconds that records nobody waits for may gather before they are written
+QUICK = 0.005  # seconds of a sync for which it does not pay to wake another thread
 
 
 class Disk:
@@ -51,29 +53,26 @@ def _date(seconds: int) -> str:
 class Ticket:
     """A promise that one record becomes durable. Waiting asks for a sync; not waiting lets the record ride along."""
 
-    __slots__ = ("_callbacks", "_ledger", "_open", "_settled", "error", "urgent")
+    __slots__ = ("_callbacks", "_ledger", "_open", "error", "settled", "urgent")
 
     def __init__(self, ledger: "Ledger", urgent: bool) -> None:
         self.error: LedgerUnwritable | None = None
         self.urgent = urgent
         self._ledger = ledger
         self._callbacks: list[Told] = []
-        self._settled = False
-        self._open = threading.Lock()
-        self._open.acquire()
+        self._open: threading.Lock | None = None  # held until it is known how it went; made by the first who waits
+        self.settled = False
 
     @property
     def durable(self) -> bool:
-        return self._settled and self.error is None
+        return self.settled and self.error is None
 
     def wait(self, timeout: float | None = None) -> None:
         """Return once the record is on disk; raise LedgerUnwritable if it never will be, or is not in time."""
-        if not self._settled:
-            if not self.urgent:
-                self._ledger._hurry(self)
-            if not self._open.acquire(timeout=-1 if timeout is None else timeout):
+        if (opens := self._ledger._hurry(self)) is not None:
+            if not opens.acquire(timeout=-1 if timeout is None else timeout):
                 raise LedgerUnwritable(f"the ledger was not on disk after {timeout:g} s")
-            self._open.release()  # for whoever else waits
+            opens.release()  # for whoever else waits
         if self.error is not None:
             raise LedgerUnwritable(self.error.message, hint=self.error.hint)
 
@@ -83,14 +82,15 @@ class Ticket:
         A callback may give back what is to be called after all those told by the same sync, once: to wake a loop, say.
         """
         with self._ledger._turn:
-            if not self._settled:
+            if not self.settled:
                 self._callbacks.append(callback)
                 return
         if (afterwards := callback(self)) is not None:
             afterwards()
 
     def _tell(self) -> "Iterator[Afterwards | None]":
-        self._open.release()
+        if self._open is not None:
+            self._open.release()
         for callback in self._callbacks:
             try:
                 yield callback(self)
@@ -131,6 +131,8 @@ class Ledger:
         self._sync_wanted = False
         self._over = False  # no record may follow
         self._directory_synced = False
+        self._quick = False  # the last sync was
+        self._at_disk = threading.Lock()  # held by whoever writes and syncs
         self._closing: Ticket
         self._committer = threading.Thread(target=self._commit, name="ledger", daemon=True)
 
@@ -164,15 +166,19 @@ class Ledger:
     def submit(self, record: Record, *before: Record) -> Ticket:
         """Hand in a record, after those that come `before` it. Never waits for the disk and never raises: whether it got
         there is the ticket's to say. Records handed in together wake the committer once."""
-        earlier = [self._prepare.bytes(each) for each in before]
-        data = self._prepare.bytes(record)
-        with self._turn:
-            for each in earlier:
-                self._append(each, urgent=False)
-            ticket = self._append(data, urgent=isinstance(record, Decision))
-            if self._sync_wanted or self._dozing:
-                self._ring()
-            return ticket
+        return self._take(record, before, ring=True)
+
+    def commit(self, record: Record, *before: Record) -> Ticket:
+        """As `submit`, for a caller who can do nothing until it is durable. Where the disk was quick a moment ago and
+        nobody is at it, this thread goes there itself, and the ticket comes back settled; else the committer does."""
+        ticket = self._take(record, before, ring=False)
+        if not ticket.settled:
+            if self._quick and self._at_disk.acquire(blocking=False):
+                self._flush()
+            else:
+                with self._turn:
+                    self._ring()
+        return ticket
 
     def write(self, record: Record, timeout: float | None = None) -> None:
         """Hand in a record and wait until it is durable."""
@@ -183,24 +189,35 @@ class Ledger:
         with self._turn:
             if not self._over:
                 last = Close(exit_code=exit_code, reason=reason, count=self._chain.seq, head=self._chain.head)
-                self._closing = self._append(self._prepare.bytes(last), urgent=True)
+                self._closing = self._append(self._prepare.bytes(last), self._clock(), urgent=True)
                 self._over = True
                 self._ring()
         self._closing.wait(LONGEST_CLOSE)
         self._committer.join(LONGEST_CLOSE)
         return self._chain.head
 
-    def _append(self, data: bytes, urgent: bool) -> Ticket:
+    def _take(self, record: Record, before: tuple[Record, ...], *, ring: bool) -> Ticket:
+        earlier = [self._prepare.bytes(each) for each in before]
+        data = self._prepare.bytes(record)
+        with self._turn:
+            now = self._clock()
+            for each in earlier:
+                self._append(each, now, urgent=False)
+            ticket = self._append(data, now, urgent=type(record) is Decision)
+            if ring and (self._sync_wanted or self._dozing):
+                self._ring()
+            return ticket
+
+    def _append(self, data: bytes, moment: tuple[str, int], urgent: bool) -> Ticket:
         """Number, chain and queue a record; the lock is held, and the caller rings."""
         ticket = Ticket(self, urgent)
         if self._backlog > LARGEST_BACKLOG and self.failure is None:
             self.failure = LedgerUnwritable("the disk is too slow for the ledger: too much is waiting to be written")
         if self.failure is not None or self._over:
             ticket.error = self.failure or LedgerUnwritable("the ledger of this run is closed")
-            ticket._settled = True
-            ticket._open.release()
+            ticket.settled = True
             return ticket
-        ts, now = self._clock()
+        ts, now = moment
         if not self._chain.seq:
             self._began = now
         line = self._chain.link(data, ts, now - self._began)
@@ -210,12 +227,18 @@ class Ledger:
         self._sync_wanted |= urgent or len(self._waiting) >= MOST_UNSYNCED
         return ticket
 
-    def _hurry(self, ticket: Ticket) -> None:
-        """Somebody waits for a record that was not urgent."""
+    def _hurry(self, ticket: Ticket) -> "threading.Lock | None":
+        """Somebody waits: for the lock given back, which opens when it is known how it went; None if it is."""
         with self._turn:
-            if not ticket._settled:
+            if ticket.settled:
+                return None
+            if not ticket.urgent:
                 ticket.urgent = self._sync_wanted = True
                 self._ring()
+            if ticket._open is None:
+                ticket._open = threading.Lock()
+                ticket._open.acquire()
+            return ticket._open
 
     def _ring(self) -> None:
         """Wake the committer; the lock is held."""
@@ -223,45 +246,68 @@ class Ledger:
             self._bell.release()
 
     def _commit(self) -> None:
-        """The committer's thread: write what has gathered; when somebody waits, sync once and tell all of them."""
+        """The committer's thread."""
         over = False
         while not over and self.failure is None:
             rung = self._bell.acquire(timeout=-1 if self._dozing else LINGER)
+            self._at_disk.acquire()
             with self._turn:
                 self._dozing = not (rung or self._lines)
-                lines, self._lines, self._backlog = self._lines, [], 0
-                sync, self._sync_wanted = self._sync_wanted, False
-                over, covered = self._over, len(self._waiting)
-            try:
-                self._put(b"".join(lines))
-                if sync:
-                    self._sync()
-                    self._settle(covered, None)
-            except Exception as error:  # whatever it is: a committer that died in silence would leave everybody waiting
-                self.failure = LedgerUnwritable(
-                    f"the ledger cannot be written: {getattr(error, 'strerror', None) or error}",
-                    hint="Nothing is allowed without a record of it. Make room or repair the disk, then start again.",
-                )
-        self._settle(None, self.failure)
-        os.close(self._file)
-        os.close(self._folder)
+                over = self._over
+            self._flush()
+        with self._at_disk:
+            known = self._settled(None, self.failure)
+            os.close(self._file)
+            os.close(self._folder)
+        _tell(known)
+
+    def _flush(self) -> None:
+        """Write what has gathered; when somebody waits, sync once and tell all of them. For whoever holds `_at_disk`, and
+        holds it no more afterwards."""
+        known: list[Ticket] = []
+        with self._turn:
+            lines, self._lines, self._backlog = self._lines, [], 0
+            sync, self._sync_wanted = self._sync_wanted, False
+            covered = len(self._waiting)
+        try:
+            self._put(b"".join(lines))
+            if sync:
+                self._sync()
+                known = self._settled(covered, None)
+        except Exception as error:  # whatever it is: dying in silence would leave everybody waiting
+            self.failure = LedgerUnwritable(
+                f"the ledger cannot be written: {getattr(error, 'strerror', None) or error}",
+                hint="Nothing is allowed without a record of it. Make room or repair the disk, then start again.",
+            )
+            known = self._settled(None, self.failure)
+        finally:
+            self._at_disk.release()
+        _tell(known)
 
     def _put(self, data: bytes) -> None:
         while data:
             data = data[self._disk.write(self._file, data) :]
 
     def _sync(self) -> None:
+        before = time.monotonic()
         self._disk.sync(self._file)
         if not self._directory_synced:  # once: so that the file itself outlives a crash
             self._disk.sync(self._folder)
             self._directory_synced = True
+        self._quick = time.monotonic() - before < QUICK
 
-    def _settle(self, count: int | None, error: LedgerUnwritable | None) -> None:
-        """Tell the first `count` tickets, or all of them, how it went."""
+    def _settled(self, count: int | None, error: LedgerUnwritable | None) -> list[Ticket]:
+        """The first `count` tickets, or all of them, now that it is known how it went."""
         with self._turn:
             known, self._waiting = self._waiting[:count], self._waiting[count:] if count is not None else []
             for ticket in known:
-                ticket.error, ticket._settled = error, True
-        for afterwards in {each for ticket in known for each in ticket._tell() if each is not None}:
-            with contextlib.suppress(RuntimeError):  # its loop closed
-                afterwards()
+                ticket.error, ticket.settled = error, True
+            if error is not None:
+                self._ring()  # the committer closes the file
+        return known
+
+
+def _tell(known: list[Ticket]) -> None:
+    for afterwards in {each for ticket in known for each in ticket._tell() if each is not None}:
+        with contextlib.suppress(RuntimeError):  # its loop closed
+            afterwards()

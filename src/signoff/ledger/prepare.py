@@ -60,14 +60,14 @@ class Preparation:
         """The record as it is written: free text and arguments redacted, digests filled in. Ids stay: they tie records."""
         text, texts, value, replace = self._text, self._texts, self._value, msgspec.structs.replace
         match record:
-            case Request():
-                said = {"name": text(record.name), "rationale": text(record.rationale)}
-                return replace(record, **self._arguments(record.args), **said)
             case Decision(name=name, reason=reason):
-                matches = tuple(map(self._match, record.matches))
+                matches = tuple([self._match(match) for match in record.matches])
                 if text(name) is name and text(reason) is reason and matches == record.matches:
                     return record  # as nearly always, and somebody waits for this one
                 return replace(record, name=text(name), reason=text(reason), matches=matches)
+            case Request():
+                said = {"name": text(record.name), "rationale": text(record.rationale)}
+                return replace(record, **self._arguments(record.args), **said)
             case Review():
                 said = {"question": text(record.question), "rejection": text(record.rejection)}
                 return replace(record, **said, amendment=self._words(record.amendment))
@@ -102,7 +102,9 @@ class Preparation:
     def _match(self, match: dict[str, Any]) -> dict[str, Any]:
         """Of a rule that spoke only the reason is free text; its id and place must stay as they are."""
         reason = match.get("reason")
-        return {**match, "reason": self._text(str(reason))} if reason else match
+        if not reason or (said := self._text(str(reason))) is reason:
+            return match
+        return {**match, "reason": said}
 
     def _failure(self, error: Failure | None) -> Failure | None:
         if error is None:

@@ -163,7 +163,15 @@ class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def decision_of(
-    call: ToolCall, action: Action, verdict: Verdict, outcome: Outcome, decided_by: DecidedBy, *, reason: str = ""
+    call: ToolCall,
+    action: Action,
+    verdict: Verdict,
+    outcome: Outcome,
+    decided_by: DecidedBy,
+    *,
+    reason: str = "",
+    sandboxed: bool = True,
+    enforced: bool = True,
 ) -> Decision:
     """The record of an answer, with every rule that spoke."""
     winner = verdict.winner
@@ -177,7 +185,9 @@ def decision_of(
         reason=reason or (winner.reason if winner and winner.reason else ""),
         trace_id=call.trace_id,
         verdict=verdict.decision.word,
-        matches=tuple(_match(match) for match in verdict.matches),
+        matches=tuple([_match(match) for match in verdict.matches]),
+        sandboxed=sandboxed,
+        enforced=enforced,
     )
 
 

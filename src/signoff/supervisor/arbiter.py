@@ -27,7 +27,7 @@ from signoff.ledger.records import DecidedBy, Decision, Event, Outcome, Record, 
 from signoff.ledger.spans import DecideSpan, Status
 from signoff.ledger.tracing import Tracing
 from signoff.supervisor.foreign import Kind, foreign_intent
-from signoff.supervisor.pending import Pending, Step, Table
+from signoff.supervisor.pending import Pending, Step, Table, answers_first
 from signoff.supervisor.reviews import Reviews
 from signoff.supervisor.session import Heard, Lost, ParsedEvent, ParseFailed, now
 from signoff.wire import control
@@ -41,7 +41,7 @@ MOST_NOTED = 100  # parse errors that get a record of their own; the rest is cou
 class Door(Protocol):
     """What the arbiter needs of the gate."""
 
-    def clear_at_once(self, case: Case) -> tuple[Clearance, Ticket] | Verdict: ...
+    def clear_at_once(self, case: Case, *, alone: bool) -> tuple[Clearance, Ticket] | Verdict: ...
     async def clear(self, case: Case) -> Clearance: ...
 
 
@@ -124,26 +124,31 @@ class Arbiter:
         match event:
             case Heard(_, events):
                 self.last_event = self._clock()
-                for each in events:
-                    self._event(channel, each)
+                first, later = answers_first(events)
+                left = len(first)
+                for each in first:
+                    left -= 1
+                    self._event(channel, each, alone=not left)
+                for each in later:
+                    self._result(each)
             case ParseFailed(stream, failures):
                 for failure in failures:
                     self._parse_error(stream, failure.kind, failure.message)
             case Lost(reason):
                 self._lost(reason)
 
-    def _event(self, channel: Channel, event: ToolEvent) -> None:
+    def _event(self, channel: Channel, event: ToolEvent, *, alone: bool) -> None:
         match event:
             case ToolProgress():
                 pass
             case ToolRequest():
-                self._request(channel, event)
+                self._request(channel, event, alone)
             case ToolResult():
                 self._result(event)
             case PolicyAck():
                 self.tally.acknowledged = True
 
-    def _request(self, channel: Channel, request: ToolRequest) -> None:
+    def _request(self, channel: Channel, request: ToolRequest, alone: bool) -> None:
         with self._lock:
             overloaded = self.table.full
             entry = None if overloaded else self.table.open(request, self._clock())
@@ -154,14 +159,13 @@ class Arbiter:
             self._note("tool.request.duplicate", "debug", {"tool": request.tool}, request.id)
         else:
             try:
-                self._judge(channel, request)
-            except (
-                Exception
-            ) as error:  # the thread that reads the agent must outlive any request: no answer is no answer
+                self._judge(channel, request, alone)
+            except Exception as error:  # the thread that reads the agent must outlive any request
                 self._note("tool.request.unjudged", "error", {"error": repr(error)[:200]}, request.id)
                 self._refuse(channel, request, "the request could not be judged", Step.DENY)
 
-    def _judge(self, channel: Channel, request: ToolRequest) -> None:
+    def _judge(self, channel: Channel, request: ToolRequest, alone: bool) -> None:
+        """`alone`: nothing that came with it waits to be heard, so this thread may wait for the disk."""
         self.tally.requests += 1
         self.tally.waited += request.requires_policy
         if request.action != request.judged_action:
@@ -172,21 +176,25 @@ class Arbiter:
             ticket.add_done_callback(lambda done: self._answer(channel, request, None, done.error))
             return
         case = self._case(request)
-        settled = self._looked_at(request, case)
-        if not isinstance(settled, Verdict):
-            clearance, ticket = settled
-            if request.requires_policy:
-                yes = control.encode(self._permission(request, clearance)) if clearance.failure is None else None
-                ticket.add_done_callback(lambda done: self._answer(channel, request, clearance, done.error, yes))
-            else:
-                self._answer(channel, request, clearance, ticket.error)
-        else:
+        settled = self._looked_at(request, case, alone)
+        if isinstance(settled, Verdict):
+            case = msgspec.structs.replace(case, keys=(key_text(_key(request, self._terms.cwd, case.intent)),))
             self._reviews.ask(self._door.clear(case), lambda result: self._reviewed(channel, request, result))
+            return
+        clearance, ticket = settled
+        if ticket.settled or not request.requires_policy:
+            self._answer(channel, request, clearance, ticket.error)
+        else:
+            yes = control.encode(self._permission(request, clearance)) if clearance.failure is None else None
+            ticket.add_done_callback(lambda done: self._answer(channel, request, clearance, done.error, yes))
 
-    def _looked_at(self, request: ToolRequest, case: Case) -> tuple[Clearance, Ticket] | Verdict:
+    def _looked_at(self, request: ToolRequest, case: Case, alone: bool) -> tuple[Clearance, Ticket] | Verdict:
+        alone &= request.requires_policy
+        if not self._tracing.on:
+            return self._door.clear_at_once(case, alone=alone)
         span = DecideSpan(tool=request.tool, action=request.judged_action.value, tool_call_id=request.id)
         with self._tracing.span(span) as live:
-            settled = self._door.clear_at_once(case)
+            settled = self._door.clear_at_once(case, alone=alone)
             verdict = settled if isinstance(settled, Verdict) else settled[0].verdict
             live.fields.rule_id = verdict.winner.rule_id if verdict.winner else ""
             if isinstance(settled, Verdict):
@@ -201,14 +209,19 @@ class Arbiter:
         action = request.judged_action
         args = request.args if isinstance(request.args, dict) else {"value": request.args}
         intent = foreign_intent(
-            request.tool, action, request.args, cwd=terms.cwd, home=terms.home, mapping=terms.mapping
+            request.tool,
+            action,
+            request.args,
+            cwd=terms.cwd,
+            home=terms.home,
+            mapping=terms.mapping,
+            justification=request.rationale,
         )
         return Case(
             call=ToolCall(request.id, request.tool, "", args, terms.run_id, time.time_ns() // 1_000_000),
-            intent=msgspec.structs.replace(intent, justification=request.rationale),
+            intent=intent,
             turn_id=terms.run_id,
             subject=CallSubject(args, request.rationale),
-            keys=(key_text(_key(request, terms.cwd, intent)),),
             source="child",
             enforced=request.requires_policy,
         )

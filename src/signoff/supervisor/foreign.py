@@ -94,7 +94,14 @@ def mapping_of(entries: Iterable[str]) -> dict[str, Kind]:
 
 
 def foreign_intent(
-    tool: str, action: Action, args: Any, *, cwd: str, home: str, mapping: Mapping[str, Kind] | None = None
+    tool: str,
+    action: Action,
+    args: Any,
+    *,
+    cwd: str,
+    home: str,
+    mapping: Mapping[str, Kind] | None = None,
+    justification: str | None = None,
 ) -> Intent:
     kind = (mapping or {}).get(tool) or TOOLS.get(tool.lower())
     if isinstance(args, dict):
@@ -107,7 +114,7 @@ def foreign_intent(
     elif kind is None and action is Action.EXEC and aspects and reader.argv is None:
         # the files it names say nothing about what it runs
         aspects += (Opaque(tool[:200], "an unknown tool that runs something"),)
-    return Intent(tool, action, aspects, Escalation.USE_DEFAULT, argv=reader.argv)
+    return Intent(tool, action, aspects, Escalation.USE_DEFAULT, argv=reader.argv, justification=justification)
 
 
 class _Reader:

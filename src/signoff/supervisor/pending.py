@@ -5,7 +5,7 @@ from collections import OrderedDict
 
 import msgspec
 
-from signoff.wire.tool_events import ToolRequest
+from signoff.wire.tool_events import ToolEvent, ToolRequest, ToolResult
 
 MOST_WAITING = 10_000
 MOST_DECIDED = 10_000  # calls whose result has not come; a child that never reports must not cost memory
@@ -101,3 +101,13 @@ class Table:
                 break
             late.append(call_id)
         return late
+
+
+def answers_first(events: list[ToolEvent]) -> tuple[list[ToolEvent], list[ToolResult]]:
+    """What to hear at once, and what can be written down after a child that waits has its answer: the results, unless the
+    same id is asked about again."""
+    if len(events) < 2 or type(events[-1]) is not ToolRequest:
+        return events, []
+    asked = {event.id for event in events if type(event) is ToolRequest}
+    later = [event for event in events if type(event) is ToolResult and event.id not in asked]
+    return [event for event in events if type(event) is not ToolResult or event.id in asked], later

@@ -9,9 +9,11 @@ With `on_event` events are handed over inside the reading thread instead, which 
 """
 
 import contextlib
+import functools
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -221,7 +223,16 @@ class ProcessRunner:
 
 
 def now() -> str:
-    return datetime.now().astimezone().isoformat(timespec="milliseconds")
+    """RFC 3339 in local time."""
+    seconds, rest = divmod(time.time_ns(), 1_000_000_000)
+    start, offset = _second(seconds)
+    return f"{start}.{rest // 1_000_000:03}{offset}"
+
+
+@functools.lru_cache(maxsize=1)
+def _second(seconds: int) -> tuple[str, str]:
+    moment = datetime.fromtimestamp(seconds).astimezone().isoformat()
+    return moment[:19], moment[19:]
 
 
 def _start(spec: Spec) -> tuple[Child, int, dict[str, int]]:

@@ -9,14 +9,14 @@ import enum
 
 import msgspec
 
-from signoff.wire.tool_events import PREFIX, Failure, ToolEvent, read_bare, read_block, read_prefixed
+from signoff.wire.tool_events import PREFIX, Failure, ToolEvent, ToolProgress, read_bare, read_block, read_prefixed
 
 MAX_LINE = 8 * 1024 * 1024
 
 _BRACE, _AT, _NEWLINE = b"{", b"@", b"\n"
 _BLANK_OR_QUOTE = b' \t\r"}'
 PATIENCE = 256  # so many marks inside lines, and the search goes for line beginnings only
-DENSE = 8  # so many events in a row, and the rest of the buffer is tried as a block
+DENSE = 8  # so many reports of progress in a row, and the rest of the buffer is tried as a block
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -85,7 +85,7 @@ class Scanner:
         self._modes = modes
         self._trust = trust
         self._line_start = True
-        self._row = 0  # events seen in an unbroken row
+        self._row = 0  # reports of progress seen in an unbroken row
         self.lines_held = 0
         self.events = 0
         self.failed = 0
@@ -110,6 +110,9 @@ class Scanner:
             if found:
                 if start > text:
                     pieces.append(Text(text, start))
+                elif pieces and isinstance(before := pieces[-1], Found):  # events without text between come together
+                    pieces.pop()
+                    start, found = before.start, before.events + found
                 pieces.append(Found(found, start, stop + 1))
                 text = stop + 1
             at = stop + 1
@@ -134,7 +137,7 @@ class Scanner:
         if event is None or not self._trust.admits(event):
             self._row = 0
             return [], stop
-        self._row += 1
+        self._row = self._row + 1 if type(event) is ToolProgress else 0
         self.events += 1
         return [event], stop
 

@@ -88,6 +88,7 @@ _RFC3339 = late_pattern(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+
 _MISSING = late_pattern(r"missing required field `(\w+)`")
 _PREFIXED_LINE = b"\n" + PREFIX
 _progress: msgspec.json.Decoder[ToolProgress] = msgspec.json.Decoder(ToolProgress)
+_encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[ToolEvent] = msgspec.json.Decoder(ToolEvent)
 
 
@@ -154,11 +155,48 @@ def _decode(payload: bytes) -> ToolEvent:
         raise InvalidJson(str(error)) from error
     except RecursionError as error:
         raise InvalidJson("nested too deeply") from error
-    if type(event) is not ToolProgress or payload.count(b'":') != _keys_of([event]):
+    if not _plainly_strict(payload, event):
         strict_json.loads(payload)
     _check_time(event.ts)
     _check_id(event.id)
     return event
+
+
+def _plainly_strict(payload: bytes, event: ToolEvent) -> bool:
+    """True where the strict reader could find nothing more to refuse; False says nothing.
+
+    Short, ASCII, no escapes: no endless number, no surrogate. No blank before a colon: then every key in the line shows as
+    `":`, and as many of them as there are keys in what was decoded means that none was given twice.
+    """
+    if len(payload) > strict_json.MAX_DIGITS or not payload.isascii() or b"\\" in payload:
+        return False
+    if b" :" in payload or b"\t:" in payload or b"\r:" in payload:
+        return False
+    shallow = payload.count(b"{") + payload.count(b"[") <= strict_json.MAX_DEPTH
+    return shallow and payload.count(b'":') == _keys(event)
+
+
+def _keys(event: ToolEvent) -> int:
+    """How many keys its line has if no default was spelled out."""
+    free: Any = None
+    match event:
+        case ToolRequest():
+            known, free = 7, event.args
+            given: tuple[Any, ...] = (event.rationale, event.requires_policy or None)
+        case ToolResult():
+            known, given, free = 6, (event.error,), event.output
+        case ToolProgress():
+            known, given = 5, (event.message, event.percent)
+        case PolicyAck():
+            known, given = 4, (event.decision,)
+    given += (event.run_id, event.trace, event.nonce)
+    return known + len(given) - given.count(None) + _keys_within(free) + _keys_within(event.trace)
+
+
+def _keys_within(value: Any) -> int:
+    if isinstance(value, dict):
+        return len(value) + sum(map(_keys_within, value.values()))
+    return sum(map(_keys_within, value)) if isinstance(value, list) else 0
 
 
 def _keys_of(events: list[ToolProgress]) -> int:
@@ -207,13 +245,12 @@ def encode(event: ToolEvent, *, prefix: bool = True) -> bytes:
 
 
 def encode_line(message: msgspec.Struct) -> bytes:
-    given = {
-        name: value
-        for name, value in msgspec.structs.asdict(message).items()
-        if value is not None or name in ("args", "output")
-    }
-    fields = {"v": given.pop("v"), "type": message.__struct_config__.tag, **given}
-    return msgspec.json.encode(fields) + b"\n"
+    fields = {"v": 1, "type": message.__struct_config__.tag}
+    for name in message.__struct_fields__:
+        value = getattr(message, name)
+        if value is not None or name in ("args", "output"):
+            fields[name] = value
+    return _encoder.encode(fields) + b"\n"
 
 
 def replace(event: ToolEvent, fields: dict[str, str]) -> ToolEvent:
