@@ -14,7 +14,6 @@ from signoff.acp.directory import Directory
 from signoff.acp.engine import Engine, Setup, Surroundings
 from signoff.acp.live import Manner
 from signoff.acp.memory_link import Link, join
-from signoff.acp.pace import Paced
 from signoff.acp.peer import Call, Handler, Peer
 from signoff.acp.prompting import Prompting, Terms
 from signoff.acp.server import AgentSide, Profile, offered
@@ -89,7 +88,13 @@ class Bench:
         )
         terms = AgentTerms(model="m", workspace=setup.cwd, trace_id="t")
         self._agent = Agent(
-            Paced(engines.provider, around.breathe), gate, Toolbox(registry, place), watch, terms, ask=around.go_on
+            engines.provider,
+            gate,
+            Toolbox(registry, place),
+            watch,
+            terms,
+            ask=around.go_on,
+            breathe=around.breathe,
         )
         self.closed = False
 

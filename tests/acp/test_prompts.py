@@ -3,6 +3,7 @@
 import asyncio
 import json
 import pathlib
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from signoff.acp.live import Manner
 from signoff.acp.prompting import Terms
 from signoff.acp.telemetry import Name, TelemetryEvent
 from signoff.providers.echo import Echo
+from signoff.providers.provider import ModelEvent, ModelRequest
 from signoff.providers.script import Failure, Turn
 from signoff.wire import acp_schema as schema
 from tests.acp.scene import ClientPeer, Scene, calls, hangs, play, says
@@ -58,6 +60,16 @@ def test_a_withdrawn_request_is_answered_as_cancelled(tmp_path: pathlib.Path) ->
     play(lambda: Scene(tmp_path, [hangs("thinking")]), act)
 
 
+class Hesitant(Echo):
+    """Lets everybody else have a go between any two of its events."""
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        async for event in super().stream(request):
+            for _ in range(5):
+                await asyncio.sleep(0)
+            yield event
+
+
 def test_a_cancel_that_races_the_answer_gives_exactly_one(tmp_path: pathlib.Path) -> None:
     """Row 29 of the fault matrix."""
 
@@ -90,7 +102,7 @@ def test_a_cancel_that_races_the_answer_gives_exactly_one(tmp_path: pathlib.Path
             outcomes[how] = outcomes.get(how, 0) + 1
         assert set(outcomes) == {"cancelled", "result"}, outcomes
 
-    play(lambda: Scene(tmp_path, provider=Echo()), act)
+    play(lambda: Scene(tmp_path, provider=Hesitant()), act)
 
 
 @requirement("ACP-065")

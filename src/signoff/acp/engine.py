@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 if TYPE_CHECKING:
+    from signoff.agent.asking import Breathe
     from signoff.agent.event import AgentEvent, TurnEnd
     from signoff.agent.limits import Pause
     from signoff.agent.modes import Option
@@ -37,7 +38,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     reviewer: Reviewer
     ask: Callable[[AskArguments], Awaitable[str | None]]
     go_on: Callable[[Pause], Awaitable[bool]]
-    breathe: Callable[[], Awaitable[None]]  # waits while nobody reads what was shown
+    breathe: Breathe  # the model waits for its reader
     files: FileAccess
     terminals: Sandboxes | None  # the client's, where commands are to run there
 

@@ -3,7 +3,7 @@
 Nothing is ever asked that the client did not offer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -50,10 +50,9 @@ class Link:
         for update in updates:
             self.peer.notify_soon("session/update", schema.SessionNotification(sessionId=session_id, update=update))
 
-    async def breathe(self) -> None:
-        """Wait while the client does not read what it was sent."""
-        if self.peer is not None and self.peer.outlet.congested:
-            await self.peer.outlet.drain()
+    def breathe(self) -> Awaitable[None] | None:
+        """What to wait for while the client does not read what it was sent."""
+        return self.peer.outlet.drain() if self.peer is not None and self.peer.outlet.congested else None
 
     async def request(
         self, method: str, params: object, answer: type[Answer], *, within: float | None = None

@@ -5,8 +5,10 @@ whoever loads the session later sees all of it.
 """
 
 import asyncio
+import enum
 import time
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import msgspec
 
@@ -30,6 +32,14 @@ from signoff.providers.provider import Image, Message, Text
 from signoff.wire import acp_schema as schema
 
 
+class Interruption(enum.Enum):
+    """Why a turn was ended before its time."""
+
+    STOPPED = enum.auto()  # by the client, or because the session is closed
+    WITHDRAWN = enum.auto()  # nobody wants an answer to the prompt any more
+    TIMED_OUT = enum.auto()
+
+
 class Manner(msgspec.Struct, frozen=True):
     """How the server deals with its sessions."""
 
@@ -50,18 +60,19 @@ class Live:
         masks: Masks,
         manner: Manner,
     ) -> None:
+        self.id = log.id
         self.log = log
         self.setup = setup
         self.chosen = chosen
         self.memory = Memory()
         self.owner: Link | None = None
-        self.turn: asyncio.Task[TurnEnd] | None = None
+        self.turn: asyncio.Task[Any] | None = None  # whoever is busy with it
+        self.interrupted: Interruption | None = None  # the turn, that is; it has no other ending then
         self.touched = time.monotonic()
         self.told_commands = False
         self.told_title = False
         self.title = ""
-        self.stopped = False  # by the client or for it: the turn has no other ending then
-        self.observe: Callable[[AgentEvent], object] = lambda event: None
+        self.observe: Callable[[AgentEvent], object] | None = None
         self._opened_with = setup
         self._engines = engines
         self._engine: Engine | None = None
@@ -72,10 +83,6 @@ class Live:
         self._permission = Permission(mode, self._ask, self.memory, manner.warn)
         self._prompts = Permission(manner.permission, self._ask, self.memory, manner.warn)
         self._forms = EditorForms(self.id, self._present)
-
-    @property
-    def id(self) -> str:
-        return self.log.id
 
     def own(self, link: Link) -> None:
         """From now on everything goes to this connection."""
@@ -128,13 +135,23 @@ class Live:
         except PeerError as error:
             return Denied(rejection=error.message)
 
-    def start(self, work: Callable[["Live"], Awaitable[TurnEnd]]) -> asyncio.Task[TurnEnd]:
-        """Begin the session's one turn."""
+    def begin(self) -> None:
+        """The session's one turn, in the task that calls this; it awaits `through` next."""
         if self.turn is not None:
             raise UsageError("the session is busy with another prompt", hint="Wait for its end, or cancel it.")
-        self.stopped = False
-        self.turn = asyncio.create_task(self._run(work))
-        return self.turn
+        self.interrupted = None
+        self.turn = asyncio.current_task()
+
+    async def through(self, work: Awaitable[TurnEnd]) -> TurnEnd:
+        """To the end of the turn. Where it was interrupted, this may raise whatever came of that."""
+        try:
+            return await work
+        finally:
+            self._silent = True
+            self.turn = None
+            self.touched = time.monotonic()
+            if self.setup != self._opened_with:
+                await self._leave_engine()
 
     async def work(self, parts: tuple[Text | Image, ...], command: tuple[str, str] | None) -> TurnEnd:
         """Do what was asked for. From here on the client is told what happens."""
@@ -144,7 +161,7 @@ class Live:
         if self._engine is None:
             self._opened_with = self.setup
             self._engine = await self._engines.open(self.setup, self.log, self._surroundings())
-        self._silent = self.stopped
+        self._silent = self.interrupted is not None
         if not self.told_commands and not self._silent:
             self.told_commands = True
             self.tell(commands(self._engines.commands))
@@ -153,14 +170,18 @@ class Live:
             return TurnEnd(Reason.END, said)
         return await self._engine.turn(parts)
 
+    def interrupt(self, why: Interruption) -> None:
+        """End the turn, if there is one. Nothing of it is told any more; the first reason counts."""
+        if self.turn is not None:
+            self._silent = True
+            self.interrupted = self.interrupted or why
+            self.turn.cancel()
+
     async def stop(self) -> None:
-        """End the turn, if there is one, and wait until it has ended. Nothing of it is told any more."""
-        turn = self.turn
-        if turn is None:
-            return
-        self._silent = self.stopped = True
-        turn.cancel()
-        await asyncio.wait({turn})
+        """As the client wants it, or for it; on return the turn has ended and was answered."""
+        if (turn := self.turn) is not None:
+            self.interrupt(Interruption.STOPPED)
+            await asyncio.wait({turn})
 
     async def aclose(self) -> None:
         await self.stop()
@@ -176,16 +197,6 @@ class Live:
         self.setup = msgspec.structs.replace(setup, values=self.chosen.values)
         if self.turn is None and self.setup != self._opened_with:
             await self._leave_engine()
-
-    async def _run(self, work: Callable[["Live"], Awaitable[TurnEnd]]) -> TurnEnd:
-        try:
-            return await work(self)
-        finally:
-            self._silent = True
-            self.turn = None
-            self.touched = time.monotonic()
-            if self.setup != self._opened_with:
-                await self._leave_engine()
 
     async def _leave_engine(self) -> None:
         engine, self._engine = self._engine, None
@@ -211,7 +222,8 @@ class Live:
             current_call.set(event.call.tool_call_id)
         elif isinstance(event, TurnStarted):
             self._narration.begin(event.turn_id)
-        self.observe(event)
+        if self.observe is not None:
+            self.observe(event)
         updates = self._narration.updates(event)
         if updates and not self._silent:
             self.tell(*updates)
@@ -226,9 +238,8 @@ class Live:
     async def _go_on(self, pause: Pause) -> bool:
         return await self._forms.go_on(pause.question)
 
-    async def _breathe(self) -> None:
-        if self.owner is not None:
-            await self.owner.breathe()
+    def _breathe(self) -> Awaitable[None] | None:
+        return None if self.owner is None else self.owner.breathe()
 
     async def _ask(
         self, shown: schema.ToolCallUpdate, offered: list[schema.PermissionOption]

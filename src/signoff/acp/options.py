@@ -3,7 +3,6 @@
 The options are the truth; modes and models are two of them under other names, so the three never disagree.
 """
 
-import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,22 +15,37 @@ from signoff.wire import acp_schema as schema
 MODE, MODEL = "mode", "model"
 
 
-class Chosen(msgspec.Struct, frozen=True):
-    """The options of a session and the value each has now."""
+class Chosen:
+    """The options of a session and the value each has now. Never changed: a choice gives another one."""
 
-    options: tuple[Option, ...]
-    values: Mapping[str, str]
+    __slots__ = ("_told", "options", "values")
+
+    def __init__(
+        self,
+        options: tuple[Option, ...],
+        values: Mapping[str, str],
+        told: dict[tuple[str, str], Any] | None = None,
+    ) -> None:
+        self.options = options
+        self.values = values
+        # By option and value, encoded: each is told again with every change of any of them.
+        self._told = {} if told is None else told
 
     def choose(self, option_id: str, value: object) -> "Chosen":
         """Raises UsageError for what is not offered."""
-        option = next((each for each in self.options if each.id == option_id), None)
-        if option is None:
-            known = ", ".join(each.id for each in self.options)
-            raise UsageError(f"there is no option {option_id!r}", hint=f"One of: {known}.")
-        offered = [choice.value for choice in option.choices]
-        if value not in offered:
-            raise UsageError(f"{option_id} cannot be {value!r}", hint=f"One of: {', '.join(offered)}.")
-        return msgspec.structs.replace(self, values={**self.values, option_id: str(value)})
+        option = self._option(option_id)
+        for choice in option.choices:
+            if choice.value == value:
+                return Chosen(self.options, {**self.values, option_id: choice.value}, self._told)
+        offered = ", ".join(choice.value for choice in option.choices)
+        raise UsageError(f"{option_id} cannot be {value!r}", hint=f"One of: {offered}.")
+
+    def _option(self, option_id: str) -> Option:
+        for option in self.options:
+            if option.id == option_id:
+                return option
+        known = ", ".join(option.id for option in self.options)
+        raise UsageError(f"there is no option {option_id!r}", hint=f"One of: {known}.")
 
     @property
     def modes(self) -> schema.SessionModeState:
@@ -40,20 +54,25 @@ class Chosen(msgspec.Struct, frozen=True):
 
     @property
     def models(self) -> schema.SessionModelState:
-        option = next(each for each in self.options if each.id == MODEL)
+        option = self._option(MODEL)
         available = [schema.ModelInfo(modelId=choice.value, name=choice.name) for choice in option.choices]
         return schema.SessionModelState(currentModelId=self.values[MODEL], availableModels=available)
 
     @property
     def config(self) -> list[schema.SessionConfigOption]:
-        return [_select(option, self.values[option.id]) for option in self.options]
+        return [self._row(option) for option in self.options]
+
+    def _row(self, option: Option) -> Any:
+        key = (option.id, self.values[option.id])
+        if key not in self._told:
+            self._told[key] = msgspec.Raw(msgspec.json.encode(_select(option, key[1])))
+        return self._told[key]
 
     def states(self) -> dict[str, Any]:
         """For the answers to new, load, resume and fork."""
         return {"modes": self.modes, "configOptions": self.config, "models": self.models}
 
 
-@functools.lru_cache(maxsize=64)  # told again and again, with every change of any of them
 def _select(option: Option, value: str) -> schema.SessionConfigOption:
     return schema.SessionConfigOptionSelect(
         id=option.id,

@@ -16,6 +16,7 @@ import asyncio
 import itertools
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
+from types import CoroutineType
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
@@ -80,6 +81,7 @@ class Peer:
         self.outlet = outlet
         self.counters = Counters()
         self.running: dict[object, asyncio.Task[None]] = {}
+        self._outliving: dict[object, Callable[[], object]] = {}  # of those running, with the way to withdraw each
         self.pending: dict[int, asyncio.Future[msgspec.Raw]] = {}
         self._limits = limits or Limits()
         self._own, self._other = acp.TABLES[side], acp.TABLES["client" if side == "agent" else "agent"]
@@ -129,7 +131,7 @@ class Peer:
         except Exception as error:  # a mistake in a handler must not end the connection
             self._refuse(call, error)
         else:
-            if asyncio.iscoroutine(outcome):
+            if isinstance(outcome, CoroutineType):
                 self._start(call, self._answer_later(call, outcome))
             else:
                 self._answer(call, outcome)
@@ -154,12 +156,18 @@ class Peer:
             raise invalid_params(f"Invalid params: {error.message}") from error
 
     def _start(self, call: Call, work: Coroutine[Any, Any, None]) -> None:
-        key: object = call.id if call.id is not None else call
-        task = self._loop.create_task(work)
-        self.running[key] = task
-        task.add_done_callback(lambda _: self.running.pop(key, None))
+        self.running[_key(call)] = self._loop.create_task(work)
         self._busy = True
         self._loop.call_soon(self._next_frames)  # behind the first step of the task
+
+    def outlive(self, call: Call, withdraw: Callable[[], object]) -> None:
+        """What runs for this call goes on when the connection ends. Who cancels the request calls `withdraw`."""
+        self._outliving[_key(call)] = withdraw
+
+    def _over(self, call: Call) -> None:
+        key = _key(call)
+        self.running.pop(key, None)
+        self._outliving.pop(key, None)
 
     async def _answer_later(self, call: Call, outcome: Coroutine[Any, Any, object]) -> None:
         try:
@@ -171,6 +179,8 @@ class Peer:
             self._refuse(call, error)
         else:
             self._answer(call, value)
+        finally:
+            self._over(call)
 
     def _answer(self, call: Call, value: object) -> None:
         try:
@@ -204,7 +214,7 @@ class Peer:
         except (SignoffError, ValueError):
             self.counters.unknown += 1  # a notification has no answer that could say so
             return
-        if asyncio.iscoroutine(outcome):
+        if isinstance(outcome, CoroutineType):
             self._start(call, self._observe(call, outcome))
 
     async def _observe(self, call: Call, outcome: Coroutine[Any, Any, object]) -> None:
@@ -213,6 +223,8 @@ class Peer:
         except Exception as error:  # reported, as nothing can be answered
             if self._report is not None:
                 self._report(call, error)
+        finally:
+            self._over(call)
 
     def _cancel_running(self, params: msgspec.Raw) -> None:
         try:
@@ -222,7 +234,7 @@ class Peer:
             return
         task = self.running.get(request_id)
         if task is not None:
-            task.cancel()
+            self._outliving.get(request_id, task.cancel)()
 
     def _on_answer(self, frame: jsonrpc.Result | jsonrpc.Failure) -> None:
         future = self.pending.pop(frame.id, None) if isinstance(frame.id, int) else None
@@ -322,6 +334,8 @@ class Peer:
         self._ended = reason
         self._inbox.clear()
         self.fail_pending(reason)
+        for key in self._outliving:
+            self.running.pop(key, None)
         for task in self.running.values():
             task.cancel()
         self.outlet.close()
@@ -332,6 +346,11 @@ class Peer:
     async def finished(self) -> None:
         """Every handler has come to its end."""
         await asyncio.gather(*self.running.values(), return_exceptions=True)
+        self.running.clear()  # also of those that were cancelled before they began
+
+
+def _key(call: Call) -> object:
+    return call if call.id is None else call.id
 
 
 _NULL = msgspec.Raw(b"null")

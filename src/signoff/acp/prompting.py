@@ -4,19 +4,20 @@ After a cancel, a timeout or a refusal nothing more of it is told.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import NoReturn
 
 import msgspec
 
 from signoff.acp import prompts
 from signoff.acp.failures import RequestFailed
-from signoff.acp.live import Live
+from signoff.acp.live import Interruption, Live
 from signoff.acp.peer import Call
 from signoff.acp.telemetry import Name, Telemetry
 from signoff.agent.event import AgentEvent, Reason, TurnEnd
 from signoff.domain.errors import ModelUnauthorized, Refused
 from signoff.domain.review import Approved
-from signoff.providers.provider import Retrying
+from signoff.providers.provider import Image, Retrying, Text
 from signoff.wire import acp_schema as schema
 from signoff.wire import jsonrpc
 
@@ -50,54 +51,56 @@ class Prompting:
         self._telemetry.tell(Name.PROMPT_REQUESTED, live.id, told)
         parts, text = prompts.parts(request.prompt), prompts.text(request.prompt)
 
-        async def work(session: Live) -> TurnEnd:
-            if self._terms.asks and not isinstance(await session.may_prompt(text, f"prompt-{told}"), Approved):
-                raise PromptRefused("the prompt was not approved")
-            self._telemetry.tell(Name.PROMPT_STARTED, session.id, told)
-            return await session.work(parts, _command(text))
-
-        def observe(event: AgentEvent) -> None:
-            if isinstance(event, Retrying):
-                self._telemetry.tell(
-                    Name.PROMPT_RETRY, live.id, told, attempt=event.attempt, reason=event.reason, delayS=event.delay_s
-                )
-
-        turn = live.start(work)
-        live.observe = observe
+        live.begin()
+        live.observe = self._observer(live.id, told)
+        call.peer.outlive(call, lambda: live.interrupt(Interruption.WITHDRAWN))
+        timer = self._timer(live)
         try:
-            async with asyncio.timeout(self._terms.timeout_s):
-                end = await asyncio.shield(turn)
-        except TimeoutError:
-            await live.stop()
-            self._telemetry.tell(Name.PROMPT_TIMED_OUT, live.id, told)
-            limit = f"{self._terms.timeout_s:g} s"
-            raise RequestFailed(jsonrpc.INTERNAL_ERROR, f"stopped after {limit}", {"code": "prompt.timeout"}) from None
-        except asyncio.CancelledError:
-            return await self._cancelled(live, call, turn)
+            end = await live.through(self._work(live, told, parts, text))
         except PromptRefused:
             self._telemetry.tell(Name.PROMPT_PERMISSION_DENIED, live.id, told)
             return schema.PromptResponse(stopReason="cancelled")
-        except Exception as error:
-            self._telemetry.tell(Name.PROMPT_FAILED, live.id, told, error=str(error))
-            raise
+        except (Exception, asyncio.CancelledError) as error:
+            if live.interrupted is None:
+                self._telemetry.tell(Name.PROMPT_FAILED, live.id, told, error=str(error))
+                raise
+            end = TurnEnd(Reason.CANCELLED)
+        finally:
+            if timer is not None:
+                timer.cancel()
         return self._ended(live, told, end)
 
-    async def _cancelled(self, live: Live, call: Call, turn: "asyncio.Task[TurnEnd]") -> schema.PromptResponse:
-        """The turn was stopped, or its request was withdrawn, or its client has gone."""
-        task = asyncio.current_task()
-        if call.peer.ended is not None and not live.stopped:
-            raise asyncio.CancelledError  # the turn runs on without anybody who waits for it
-        if task is not None and task.cancelling():
-            await live.stop()
-            self._telemetry.tell(Name.PROMPT_CANCELLED, live.id, call.internal_id)
-            raise asyncio.CancelledError
-        await asyncio.wait({turn})
-        self._telemetry.tell(Name.PROMPT_CANCELLED, live.id, call.internal_id)
-        return schema.PromptResponse(stopReason="cancelled")
+    async def _work(self, live: Live, told: str, parts: tuple[Text | Image, ...], text: str) -> TurnEnd:
+        if self._terms.asks and not isinstance(await live.may_prompt(text, f"prompt-{told}"), Approved):
+            raise PromptRefused("the prompt was not approved")
+        self._telemetry.tell(Name.PROMPT_STARTED, live.id, told)
+        return await live.work(parts, _command(text))
+
+    def _timer(self, live: Live) -> asyncio.TimerHandle | None:
+        if self._terms.timeout_s is None:
+            return None
+        return asyncio.get_running_loop().call_later(self._terms.timeout_s, live.interrupt, Interruption.TIMED_OUT)
+
+    def _observer(self, session_id: str, told: str) -> Callable[[AgentEvent], None] | None:
+        if not self._telemetry.wanted:
+            return None
+
+        def observe(event: AgentEvent) -> None:
+            if isinstance(event, Retrying):
+                about = {"attempt": event.attempt, "reason": event.reason, "delayS": event.delay_s}
+                self._telemetry.tell(Name.PROMPT_RETRY, session_id, told, **about)
+
+        return observe
 
     def _ended(self, live: Live, told: str, end: TurnEnd) -> schema.PromptResponse:
-        if live.stopped or end.reason in (Reason.CANCELLED, Reason.ABORTED):
+        if live.interrupted is Interruption.TIMED_OUT:
+            self._telemetry.tell(Name.PROMPT_TIMED_OUT, live.id, told)
+            limit = f"{self._terms.timeout_s:g} s"
+            raise RequestFailed(jsonrpc.INTERNAL_ERROR, f"stopped after {limit}", {"code": "prompt.timeout"})
+        if live.interrupted is not None or end.reason in (Reason.CANCELLED, Reason.ABORTED):
             self._telemetry.tell(Name.PROMPT_CANCELLED, live.id, told)
+            if live.interrupted is Interruption.WITHDRAWN:
+                raise asyncio.CancelledError
             return schema.PromptResponse(stopReason="cancelled")
         if end.reason is Reason.ERROR:
             self._telemetry.tell(Name.PROMPT_FAILED, live.id, told, error=end.error.message if end.error else "")

@@ -4,7 +4,6 @@ agent = AgentSide(directory, prompting, profile)
 peer = agent.connect(outlet)        # a transport does this for every connection, then feeds `peer.receive`
 """
 
-import contextlib
 import datetime
 import itertools
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -85,6 +84,7 @@ class AgentSide:
         self._telemetry = telemetry
         self._limits = limits
         self._report = report
+        self._missing = _missing(profile.capabilities)
         self._numbers: Iterator[int] = itertools.count(1)
         self._links: dict[Peer, Link] = {}
 
@@ -136,8 +136,10 @@ class AgentSide:
     def _guarded(self, link: Link, handler: Callable[[Link, Call, Any], Awaitable[object]]) -> Handler:
         async def answer(call: Call, request: Any) -> object:
             self._admit(link, call)
-            with _in_their_words():
+            try:
                 return await handler(link, call, request)
+            except _TRANSLATED as error:
+                raise _in_their_words(error) from error
 
         return answer
 
@@ -146,29 +148,18 @@ class AgentSide:
 
         def answer(call: Call, request: Any) -> object:
             self._admit(link, call)
-            with _in_their_words():
+            try:
                 return handler(link, request)
+            except _TRANSLATED as error:
+                raise _in_their_words(error) from error
 
         return answer
 
     def _admit(self, link: Link, call: Call) -> None:
         if link.capabilities is None:
             raise RequestFailed(jsonrpc.INVALID_REQUEST, "initialize comes first")
-        if not self._offers(call.method):
+        if call.method in self._missing:
             raise method_not_found(call.method)
-
-    def _offers(self, method: str) -> bool:
-        can = self._profile.capabilities
-        gates: dict[str, object] = {
-            "logout": can.auth.logout,
-            "session/load": can.loadSession,
-            "session/resume": can.sessionCapabilities.resume,
-            "session/fork": can.sessionCapabilities.fork,
-            "session/list": can.sessionCapabilities.list,
-            "session/close": can.sessionCapabilities.close,
-            "session/delete": can.sessionCapabilities.delete,
-        }
-        return gates.get(method, True) not in (None, False, UNSET)
 
     def _initialize(self, link: Link, request: schema.InitializeRequest) -> schema.InitializeResponse:
         if link.capabilities is not None:
@@ -206,7 +197,8 @@ class AgentSide:
         live = await self._directory.take_up(request.sessionId, request, link)
         for update in replayed(self._directory.history(live), live.setup.cwd, self._masks):
             live.tell(update)
-            await link.breathe()
+            if (congestion := link.breathe()) is not None:
+                await congestion
         self._telemetry.tell(Name.SESSION_LOAD, live.id, call.internal_id)
         return schema.LoadSessionResponse(**live.chosen.states())
 
@@ -279,19 +271,34 @@ class AgentSide:
         await live.stop()
 
 
-@contextlib.contextmanager
-def _in_their_words() -> Iterator[None]:
-    """What goes wrong, with the protocol's codes."""
-    try:
-        yield
-    except NotFound as error:
-        raise RequestFailed(jsonrpc.NOT_FOUND, error.message) from error
-    except UsageError as error:
-        raise invalid_params(f"{error.message}. {error.hint}" if error.hint else error.message) from error
-    except NoModel as error:
-        raise RequestFailed(jsonrpc.AUTH_REQUIRED, f"{error.message}. {error.hint}") from error
-    except ToolConflict as error:
-        raise RequestFailed(jsonrpc.INVALID_REQUEST, error.message, {"code": error.code}) from error
+_TRANSLATED = (NotFound, UsageError, NoModel, ToolConflict)
+
+
+def _in_their_words(error: SignoffError) -> RequestFailed:
+    """What went wrong, with the protocol's codes."""
+    match error:
+        case NotFound():
+            return RequestFailed(jsonrpc.NOT_FOUND, error.message)
+        case UsageError():
+            return invalid_params(f"{error.message}. {error.hint}" if error.hint else error.message)
+        case NoModel():
+            return RequestFailed(jsonrpc.AUTH_REQUIRED, f"{error.message}. {error.hint}")
+        case _:
+            return RequestFailed(jsonrpc.INVALID_REQUEST, error.message, {"code": error.code})
+
+
+def _missing(can: schema.AgentCapabilities) -> frozenset[str]:
+    """The methods that these capabilities leave out."""
+    gates: dict[str, object] = {
+        "logout": can.auth.logout,
+        "session/load": can.loadSession,
+        "session/resume": can.sessionCapabilities.resume,
+        "session/fork": can.sessionCapabilities.fork,
+        "session/list": can.sessionCapabilities.list,
+        "session/close": can.sessionCapabilities.close,
+        "session/delete": can.sessionCapabilities.delete,
+    }
+    return frozenset(method for method, gate in gates.items() if gate in (None, False, UNSET))
 
 
 def _signed_in(link: Link) -> None:

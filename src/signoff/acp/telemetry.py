@@ -45,6 +45,10 @@ class Telemetry:
         self._warn = warn
         self._clock = clock
 
+    @property
+    def wanted(self) -> bool:
+        return self._sink is not None
+
     def tell(
         self, name: Name, session_id: str | None = None, request_id: int | str | None = None, **attributes: Any
     ) -> None:

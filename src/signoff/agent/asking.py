@@ -1,7 +1,7 @@
 """Ask the model: send the conversation, listen to the answer, and make room in the context where there is too little."""
 
-from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
@@ -16,12 +16,20 @@ from signoff.domain.errors import ContextOverflow, SignoffError
 from signoff.domain.late import late
 from signoff.ledger.spans import ModelSpan
 from signoff.ledger.tracing import Tracing
-from signoff.providers.provider import Message, ModelEvent, ModelRequest, Provider, Text, ToolSpec
+from signoff.providers.provider import Message, ModelRequest, Provider, Text, ToolSpec
 
 if TYPE_CHECKING:
     import asyncio
 else:
     asyncio = late("asyncio")
+
+
+Breathe: TypeAlias = Callable[[], Awaitable[None] | None]
+"""What to wait for while nobody reads what was shown; None where it is read as it comes."""
+
+
+def at_once() -> None:
+    return None
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -47,21 +55,25 @@ class Asking:
         budget: Budget,
         show: Callable[[AgentEvent], object],
         tracing: Tracing,
+        breathe: Breathe = at_once,
     ) -> None:
         self._provider = provider
         self._tools = tools
         self._specs: tuple[ToolSpec, ...] = ()
+        self._names: frozenset[str] = frozenset()  # of those tools
         self._weighed: tuple[tuple[ToolSpec, ...], str, int] = ((), "", 0)
         self._terms = terms
         self._budget = budget
         self._show = show
         self._tracing = tracing
+        self._breathe = breathe
         self.system = ""
 
     async def answer(self, conversation: Conversation) -> Answer:
         """The model's next answer, added to the conversation."""
-        self._specs = self._tools.specs()
-        await self._make_room(conversation, compaction.FULL)
+        self._offer(self._tools.specs())
+        if conversation.tokens + self._overhead() > self._terms.limits.context_tokens * compaction.FULL:
+            await self._make_room(conversation, compaction.FULL)
         try:
             answer = await self._asked(conversation)
         except ContextOverflow:
@@ -70,9 +82,13 @@ class Asking:
             conversation.condense(compaction.fitted(conversation.messages, room))
             answer = await self._asked(conversation)
         conversation.add(answer.message)
-        if answer.message.text:
-            self._show(MessageDone(answer.message.text))
+        if text := answer.message.text:
+            self._show(MessageDone(text))
         return answer
+
+    def _offer(self, specs: tuple[ToolSpec, ...]) -> None:
+        if specs is not self._specs:
+            self._specs, self._names = specs, frozenset(spec.name for spec in specs)
 
     async def compact(self, conversation: Conversation) -> None:
         """Make room now, because a person wants it."""
@@ -82,10 +98,10 @@ class Asking:
         limits, tools = self._terms.limits, () if self._terms.text_calls else self._specs
         messages = self._messages(conversation)
         request = ModelRequest(self._terms.model, messages, tools, limits.output_tokens, self._terms.schema)
-        listening = Listening(self._show, frozenset(spec.name for spec in self._specs))
+        listening = Listening(self._show, self._names)
         with self._tracing.span(ModelSpan(provider=self._provider.name, model=self._terms.model)) as live:
             try:
-                await _listen(self._provider.stream(request), listening.hear)
+                await self._listen(request, listening)
             except asyncio.CancelledError:
                 partial = listening.cut_short()
                 if partial is not None:
@@ -109,7 +125,7 @@ class Asking:
         limit = self._terms.limits.context_tokens
         overhead = self._overhead()
         before = conversation.tokens + overhead
-        if before <= limit * full or len(conversation.messages) < 3:
+        if len(conversation.messages) < 3:
             return
         start = compaction.split(conversation.messages, int(min(limit, before) * compaction.KEPT))
         shorter = compaction.without_results(conversation.messages, start)
@@ -133,20 +149,24 @@ class Asking:
         listening = Listening(lambda event: None, frozenset())
         request = ModelRequest(self._terms.model, (*as_text(messages), asked), max_output_tokens=1_024)
         try:
-            await _listen(self._provider.stream(request), listening.hear)
+            await self._listen(request, listening)
             answer = listening.answer()
         except SignoffError:
             return compaction.digest(messages)
         self._budget.spend(answer.usage)
         return answer.message.text or compaction.digest(messages)
 
-
-async def _listen(stream: AsyncIterator[ModelEvent], hear: Callable[[ModelEvent], object]) -> None:
-    """To the end of the stream. However it ends, the exchange is over."""
-    try:
-        async for event in stream:
-            hear(event)
-    finally:
-        close = getattr(stream, "aclose", None)
-        if close is not None:
-            await close()
+    async def _listen(self, request: ModelRequest, listening: Listening) -> None:
+        """To the end of the stream, at the pace of whoever is shown it. However it ends, the exchange is over."""
+        if (congestion := self._breathe()) is not None:
+            await congestion
+        stream = self._provider.stream(request)
+        try:
+            async for event in stream:
+                listening.hear(event)
+                if (congestion := self._breathe()) is not None:
+                    await congestion
+        finally:
+            close = getattr(stream, "aclose", None)
+            if close is not None:
+                await close()

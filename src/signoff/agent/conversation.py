@@ -71,7 +71,8 @@ class Conversation:
         self.messages.append(message)
 
     def add(self, message: Message) -> None:
-        self._log.append(Said(message))
+        """An answer that asks for nothing has only the end of its turn to follow, and is written with it."""
+        self._log.append(Said(message), hold=message.role == "assistant" and not message.tool_requests)
         self._show(message)
 
     def began(self, request: ToolRequest, call: ToolCall, look: Look) -> None:
@@ -137,8 +138,8 @@ def last_text(conversation: Conversation) -> str:
     for message in reversed(conversation.messages):
         if message.role == "user":
             break
-        if message.text and message.role == "assistant":
-            return message.text
+        if message.role == "assistant" and (text := message.text):
+            return text
     return ""
 
 

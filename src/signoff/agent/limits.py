@@ -24,6 +24,11 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     context_tokens: int = 128_000
     output_tokens: int | None = None
 
+    @property
+    def unlimited(self) -> bool:
+        """Nothing here ever stops a turn."""
+        return self.max_turns is self.max_tokens is self.max_usd is self.max_minutes is None
+
 
 class Pause(msgspec.Struct, frozen=True):
     """Why the agent stopped, as a question: go on?"""
@@ -43,6 +48,8 @@ class Budget:
         self.spent = Spent()
 
     def reached(self) -> Pause | None:
+        if self._limits.unlimited:
+            return None
         used: tuple[tuple[str, float | None, float], ...] = (
             ("model answers", self._limits.max_turns, self.spent.requests),
             ("tokens", self._limits.max_tokens, self.spent.tokens),

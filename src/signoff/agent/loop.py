@@ -9,15 +9,15 @@ Calls that only read and stand together run together; all others one by one, in 
 returns. A request that did not arrive whole is never run: providers give only whole ones.
 """
 
+import os
 import time
-import uuid
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from signoff.agent import shape
-from signoff.agent.asking import Asking, Terms
+from signoff.agent.asking import Asking, Breathe, Terms, at_once
 from signoff.agent.conversation import Conversation, first_line, last_text
 from signoff.agent.event import (
     CallAnnounced,
@@ -83,6 +83,7 @@ class Agent:
         *,
         ask: Ask = nobody,
         tracing: Tracing | None = None,
+        breathe: Breathe = at_once,
     ) -> None:
         self._door = door
         self._tools = tools
@@ -92,11 +93,11 @@ class Agent:
         self._tracing = tracing or Tracing()
         self._show = watch.show
         self.budget = Budget(terms.limits, time.monotonic)
-        self.model = Asking(provider, tools, terms, self.budget, watch.show, self._tracing)
+        self.model = Asking(provider, tools, terms, self.budget, watch.show, self._tracing, breathe)
 
     async def turn(self, conversation: Conversation, parts: tuple[Text | Image, ...]) -> TurnEnd:
         """One prompt, until the model is done with it or something ends it. Raises nothing but mistakes of ours."""
-        turn = _Turn(conversation, f"turn-{uuid.uuid4().hex[:12]}")
+        turn = _Turn(conversation, _new_id("turn"))
         task = Message("user", parts).text
         self._show(TurnStarted(turn.id, task))
         plan, before = _plan_of(conversation, task), conversation.plan
@@ -125,24 +126,23 @@ class Agent:
 
         turn.conversation.user(await brought(parts, self._terms.workspace, read))
         while True:
-            await self._pause(self.budget.reached(), self.budget.extend, BudgetReached)
+            if (pause := self.budget.reached()) is not None:
+                await self._asked_about(pause, self.budget.extend, BudgetReached)
             answer = await self.model.answer(turn.conversation)
             if answer.message.tool_requests:
                 await self._perform(turn, answer.message.tool_requests)
-            elif answer.stop != "end" or not self._corrected(turn, answer.message.text):
+            elif answer.stop != "end" or not self._corrected(turn, answer.message):
                 return {"length": Reason.LENGTH, "refused": Reason.REFUSED}.get(answer.stop, Reason.END)
 
-    async def _pause(self, pause: Pause | None, resume: Callable[[], object], ending: type[SignoffError]) -> None:
-        """Ask whether to go on, where there is a reason to; a no ends the turn."""
-        if pause is None:
-            return
+    async def _asked_about(self, pause: Pause, resume: Callable[[], object], ending: type[SignoffError]) -> None:
+        """May it go on? A no ends the turn."""
         if not await self._ask(pause):
             raise ending(pause.reason)
         resume()
 
-    def _corrected(self, turn: "_Turn", text: str) -> bool:
+    def _corrected(self, turn: "_Turn", answer: Message) -> bool:
         """Does the answer have to be given again, because it is not of the shape that was asked for?"""
-        problem = None if self._terms.schema is None else shape.problem(self._terms.schema, text)
+        problem = None if self._terms.schema is None else shape.problem(self._terms.schema, answer.text)
         if problem is None:
             return False
         if turn.corrections == MOST_CORRECTIONS:
@@ -164,7 +164,8 @@ class Agent:
                 result = task.result()
                 if result.error is not None and result.error.code == Aborted.code:
                     raise Aborted(result.error.message)
-                await self._pause(turn.repeats.note(one.request, result), turn.repeats.forget, LoopDetected)
+                if (pause := turn.repeats.note(one.request, result)) is not None:
+                    await self._asked_about(pause, turn.repeats.forget, LoopDetected)
         for note in self._watch.take_notes():
             turn.conversation.add(Message("user", (Text(note),)))
 
@@ -202,8 +203,12 @@ class Agent:
         return result
 
     def _call(self, tool: str, args: dict[str, Any]) -> ToolCall:
-        call_id, now = f"call-{uuid.uuid4().hex[:12]}", time.time_ns() // 1_000_000
-        return ToolCall(call_id, tool, "", args, self._terms.trace_id, now)
+        now = time.time_ns() // 1_000_000
+        return ToolCall(_new_id("call"), tool, "", args, self._terms.trace_id, now)
+
+
+def _new_id(kind: str) -> str:
+    return f"{kind}-{os.urandom(6).hex()}"
 
 
 class _Prepared(msgspec.Struct, frozen=True):

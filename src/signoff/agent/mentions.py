@@ -19,6 +19,8 @@ Read = Callable[[str, dict[str, Any]], Awaitable[ToolResult]]
 
 def mentioned(text: str, workspace: str) -> tuple[str, ...]:
     """The paths a text mentions that are there; any other word after an @ is just a word."""
+    if "@" not in text:
+        return ()
     names = dict.fromkeys(quoted or plain for quoted, plain in _MENTION.findall(text))
     return tuple(name for name in names if os.path.exists(os.path.join(workspace, name)))[:MOST]
 

@@ -123,7 +123,7 @@ class Syncing:
 
 
 class SessionLog:
-    """Open for appending; one process at a time. `on_append` is told of every event that is on disk."""
+    """Open for appending; one process at a time. `on_append` is told of every event."""
 
     def __init__(
         self,
@@ -140,25 +140,36 @@ class SessionLog:
         self._clock = clock
         self._on_append = on_append
         self._syncing = Syncing(descriptor)
+        self._held = b""
         self._on_close = on_close
 
     @property
     def id(self) -> str:
         return self.opened.session_id
 
-    def append(self, event: SessionEvent, *, sync: bool = False) -> None:
-        """On return the event outlives this process; with `sync` soon the loss of power too."""
+    def append(self, event: SessionEvent, *, sync: bool = False, hold: bool = False) -> None:
+        """On return the event outlives this process; with `sync` soon the loss of power too. With `hold` it goes out with
+        the next one, in one write: for who appends that before anybody else has a turn."""
         entry = Entry(int(self._clock() * 1_000), event)
-        write_whole(self._descriptor, _encoder.encode(entry) + b"\n")
+        self._held += _encoder.encode(entry) + b"\n"
+        if not hold:
+            self._write()
         if sync:
             self._syncing.want()
         self._on_append(entry)
 
+    def _write(self) -> None:
+        if self._held:
+            lines, self._held = self._held, b""
+            write_whole(self._descriptor, lines)
+
     def events(self) -> list[Entry]:
+        self._write()
         return list(read(self.path))
 
     def close(self) -> None:
         if self._descriptor >= 0:
+            self._write()
             self._syncing.close()
             os.close(self._descriptor)
             self._descriptor = -1
@@ -192,9 +203,9 @@ def close_off(descriptor: int) -> None:
 
 
 def write_whole(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
+    written = os.write(descriptor, data)
+    while written < len(data):
+        written += os.write(descriptor, memoryview(data)[written:])
 
 
 def read(path: str) -> Iterator[Entry]:

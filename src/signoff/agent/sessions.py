@@ -22,6 +22,7 @@ from signoff.agent.session_log import (
     Opened,
     Renamed,
     Said,
+    SessionEvent,
     SessionLog,
     close_off,
     open_file,
@@ -47,7 +48,7 @@ class Sessions:
         self._clock = clock
         self._new_id = new_id
         self._index = Index(os.path.join(directory, "index.db"), self._on_disk)
-        self._ours: dict[str, Summary] = {}  # those we append to, as they are now
+        self._ours: dict[str, _Followed] = {}  # those we append to
 
     def create(self, cwd: str, model: str, mode: str, *, title: str = "") -> SessionLog:
         return self._started(Opened(self._new_id(), cwd, model, mode, title))
@@ -91,7 +92,7 @@ class Sessions:
             os.close(descriptor)
         self._refresh([session_id])
         if session_id in self._ours:
-            self._ours[session_id] = with_entry(self._ours[session_id], entry)
+            self._ours[session_id].note(entry)
 
     def delete(self, session_id: str) -> bool:
         """False if it was not there."""
@@ -109,8 +110,8 @@ class Sessions:
         if limit < 1:
             raise UsageError("a page holds at least one session")
         after = None if cursor is None else _read_cursor(cursor)
-        for summary in self._ours.values():
-            self._index.put(summary, is_open=True)
+        for followed in self._ours.values():
+            self._index.put(followed.summary, is_open=True)
         self._refresh(one for one in self._index.open_ones() if one not in self._ours)
         found = self._index.page(cwd, after, limit + 1)
         page, more = found[:limit], len(found) > limit
@@ -143,18 +144,14 @@ class Sessions:
 
     def _following(self, path: str, descriptor: int, opened: object, summary: Summary) -> SessionLog:
         assert isinstance(opened, Opened)
-        self._ours[summary.id] = summary
+        followed = self._ours[summary.id] = _Followed(summary)
         self._index.put(summary, is_open=True)
-
-        def follow(entry: Entry) -> None:
-            if summary.id in self._ours:
-                self._ours[summary.id] = with_entry(self._ours[summary.id], entry)
 
         def closed() -> None:
             if self._ours.pop(summary.id, None) is not None:
                 self._refresh([summary.id])  # another process may have renamed it
 
-        return SessionLog(path, descriptor, opened, self._clock, follow, closed)
+        return SessionLog(path, descriptor, opened, self._clock, followed.note, closed)
 
     def _refresh(self, ids: Iterable[str]) -> None:
         """Bring rows up to date with their logs; those without a log go."""
@@ -191,6 +188,23 @@ class Sessions:
         return os.path.join(self._directory, session_id + _ENDING)
 
 
+class _Followed:
+    """What a list would say of a session that grows. The time of its last event is put in when somebody asks."""
+
+    def __init__(self, summary: Summary) -> None:
+        self._summary = summary
+        self._last: Entry | None = None
+
+    def note(self, entry: Entry) -> None:
+        self._last = entry
+        if told := _told(self._summary, entry.what):
+            self._summary = msgspec.structs.replace(self._summary, **told)
+
+    @property
+    def summary(self) -> Summary:
+        return self._summary if self._last is None else with_entry(self._summary, self._last)
+
+
 def summarise(entries: Iterable[Entry]) -> Summary | None:
     """What a list says of a session. None: it does not even begin."""
     summary: Summary | None = None
@@ -208,17 +222,21 @@ def summarise(entries: Iterable[Entry]) -> Summary | None:
 
 
 def with_entry(summary: Summary, entry: Entry) -> Summary:
-    change: dict[str, object] = {"updated_ms": max(entry.ts, summary.updated_ms)}
-    match entry.what:
-        case Renamed(title=title):
-            change["title"] = title
-        case Configured(option="mode" | "model" as option, value=value):
-            change[option] = value
+    updated = max(entry.ts, summary.updated_ms)
+    return msgspec.structs.replace(summary, updated_ms=updated, **_told(summary, entry.what))
+
+
+def _told(summary: Summary, what: SessionEvent) -> dict[str, str]:
+    """What an event changes in a list, but for the time."""
+    match what:
         case Said(message=message) if not summary.title and message.role == "user":
-            change["title"] = first_line(message.text)
+            return {"title": first_line(message.text)}
+        case Configured(option="mode" | "model" as option, value=value):
+            return {option: value}
+        case Renamed(title=title):
+            return {"title": title}
         case _:
-            pass
-    return msgspec.structs.replace(summary, **change)
+            return {}
 
 
 def _cursor(last: Summary) -> str:

@@ -16,7 +16,6 @@ from signoff.acp.directory import Directory
 from signoff.acp.engine import Engine, Setup, Surroundings
 from signoff.acp.failures import RequestFailed
 from signoff.acp.live import Manner
-from signoff.acp.pace import Paced
 from signoff.acp.peer import Call, Limits
 from signoff.acp.permission import Mode as PermissionMode
 from signoff.acp.permission import Scope
@@ -145,7 +144,7 @@ class _Opened:
                     workspace=Path(setup.cwd),
                     files=around.files,
                     elsewhere=around.terminals,
-                    pace=lambda provider: Paced(provider, around.breathe),
+                    breathe=around.breathe,
                 )
             )
             stack.push_async_callback(wired.provider.aclose)

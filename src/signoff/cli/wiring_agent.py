@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from signoff.agent import prompt
-from signoff.agent.asking import Terms
+from signoff.agent.asking import Breathe, Terms, at_once
 from signoff.agent.conversation import Conversation
 from signoff.agent.event import AgentEvent, TurnEnd
 from signoff.agent.instructions import instructions
@@ -106,12 +106,12 @@ def opened_agent(
     files: FileAccess | None = None,
     elsewhere: Sandboxes | None = None,
     judging: Judging = lambda rulebook: rulebook,
-    pace: Callable[[Provider], Provider] = lambda provider: provider,
+    breathe: Breathe = at_once,
 ) -> Iterator[Wired]:
     """One stretch of a session, with a run of its own. `loaded` already holds the settings of the mode. Whoever awaits
     turns closes the provider on the same event loop."""
     here = (workspace or Path.cwd()).resolve()
-    provider = pace(provider_for(wants.model, loaded, os.environ))
+    provider = provider_for(wants.model, loaded, os.environ)
     watch = Watch(show)
     with opened(
         output,
@@ -145,7 +145,7 @@ def opened_agent(
         )
         place = Place(workspace=str(here), home=str(locations.home(os.environ)))
         toolbox = Toolbox(run.registry, place, read_only=wants.mode.read_only)
-        agent = Agent(provider, run.gate, toolbox, watch, terms, ask=ask, tracing=tracing)
+        agent = Agent(provider, run.gate, toolbox, watch, terms, ask=ask, tracing=tracing, breathe=breathe)
         agent.model.system = prompt.system(_surroundings(loaded, here), wants.mode, instructions(here))
         with contextlib.closing(tracing):
             yield Wired(agent, run, conversation, provider, _remembering(output, loaded, wants, run, tracing))

@@ -49,6 +49,8 @@ class Message(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
+        if len(self.content) == 1 and isinstance(only := self.content[0], Text):  # nearly always
+            return only.text
         return "".join(part.text for part in self.content if isinstance(part, Text))
 
 

@@ -1,7 +1,5 @@
 """Cut a stream of bytes into lines, each a frame, in whatever pieces it comes. Pure."""
 
-from collections.abc import Iterator
-
 
 class Lines:
     """A line longer than `limit` is dropped as it comes, never gathered; `overlong` counts those."""
@@ -13,17 +11,16 @@ class Lines:
         self._dropping = False
         self.overlong = 0
 
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
+    def feed(self, chunk: bytes) -> list[bytes]:
         """The lines that are complete now. Blank ones are none."""
         if not self._parts and not self._dropping and chunk.endswith(b"\n"):
-            lines = chunk.split(b"\n")
+            lines = chunk[:-1].split(b"\n")
         else:
             lines = self._joined(chunk)
-        for line in lines:
-            if len(line) > self._limit:
-                self.overlong += 1
-            elif line and not line.isspace():
-                yield line
+        whole = [line for line in lines if line and len(line) <= self._limit and not line.isspace()]
+        if len(whole) < len(lines):
+            self.overlong += sum(len(line) > self._limit for line in lines)
+        return whole
 
     def _joined(self, chunk: bytes) -> list[bytes]:
         first, newline, rest = chunk.partition(b"\n")

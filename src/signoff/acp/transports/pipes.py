@@ -104,7 +104,7 @@ class Pipes:
             self._room.clear()
         if not self._flush_planned and not self._writing:
             self._flush_planned = True
-            self._loop.call_soon(self._loop.call_soon, self._flush)  # what the next step says leaves with it
+            self._loop.call_soon(self._flush)  # what is said until then leaves with it
 
     async def drain(self) -> None:
         await self._room.wait()
