@@ -179,8 +179,13 @@ def timeline(environment: dict[str, str], home: Path) -> None:
     subprocess.run(
         [SIGNOFF, "audit", "show", "last", "--html", "-o", str(page)], check=True, env=environment, cwd=PLACE
     )
+    text = page.read_text(encoding="utf-8")
+    text = text.replace(' id="everything" checked', ' id="everything"').replace(
+        ' id="decisions"', ' id="decisions" checked'
+    )
+    page.write_text(text, encoding="utf-8")  # as if somebody had chosen to see the decisions
     picture = IMAGES / "timeline.png"
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1000,760"]
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1120,820"]
     options += [f"--user-data-dir={home / 'browser'}", f"--screenshot={picture}", page.as_uri()]
     subprocess.run([browser, *options], check=True, capture_output=True, timeout=60)
     print(f"{picture.relative_to(ROOT)}  {picture.stat().st_size} bytes")

@@ -26,7 +26,7 @@ class EditFile(ChangingTool[EditArguments]):
 
     def touched(self, arguments: EditArguments, place: Place) -> list[Aspect]:
         path = spelled(arguments.path, place.workspace)
-        return [FileRead(path), FileWrite(path)]
+        return [FileWrite(path), FileRead(path)]  # the graver first: of equal verdicts the first is cited
 
     def edits(self, arguments: EditArguments, ground: Ground, place: Place) -> list[Edit]:
         if not arguments.old or arguments.expected_replacements < 0:

@@ -25,7 +25,7 @@ class MoveFile(ChangingTool[MoveArguments]):
 
     def touched(self, arguments: MoveArguments, place: Place) -> list[Aspect]:
         source, destination = (spelled(path, place.workspace) for path in (arguments.source, arguments.destination))
-        return [FileRead(source), FileWrite(destination), FileWrite(source)]
+        return [FileWrite(destination), FileWrite(source), FileRead(source)]  # the graver first, as in edit_file
 
     def edits(self, arguments: MoveArguments, ground: Ground, place: Place) -> list[Edit]:
         if ground.content(spelled(arguments.destination, place.workspace)) is not None:
