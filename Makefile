@@ -11,7 +11,7 @@ ORACLE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/signoff-oracle
 ACP_PEERS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/signoff-acp-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench bench-memory oracle acp-peers docs pictures figures golden acp-schema requirements lock clean
+.PHONY: help setup demo test check bench soak bench-memory oracle acp-peers docs pictures figures golden acp-schema requirements lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -43,6 +43,9 @@ check: setup ## Format, lint, types, import rule, dead code, duplicates
 
 bench: setup ## Measure every figure of the README against its reference
 	@$(BIN)/python -m benchmarks
+
+soak: setup ## Run everything that runs for long, and watch what it holds: make soak [SECONDS=3600]
+	@SECONDS='$(SECONDS)' $(BIN)/python -m benchmarks.soak
 
 oracle: ## Fetch the program whose rule language ours is compared with, into the cache directory
 	@mkdir -p $(ORACLE) && cd $(ORACLE) && npm pack --silent @openai/codex@0.98.0 > name.txt \

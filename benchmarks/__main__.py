@@ -14,7 +14,16 @@ import msgspec
 import benchmarks
 from benchmarks.figure import Figure, Unavailable
 
-APPARATUS = {"figure", "undisturbed", "acp_wire", "acp_reference", "acp_socket_reference", "__main__"}
+APPARATUS = {
+    "figure",
+    "undisturbed",
+    "soak",
+    "soak_watch",
+    "acp_wire",
+    "acp_reference",
+    "acp_socket_reference",
+    "__main__",
+}
 
 
 def names() -> list[str]:

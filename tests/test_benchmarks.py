@@ -1,11 +1,14 @@
 """The measuring apparatus itself: turns are taken, medians are honest, bars point the right way."""
 
+import os
 import pathlib
+import subprocess
 
 import pytest
 
 from benchmarks.__main__ import Outcome, names, run, table
 from benchmarks.figure import at_least, at_most, medians
+from benchmarks.soak_watch import Sample, judged, sample
 
 
 def test_arms_take_turns_and_the_warm_up_does_not_count() -> None:
@@ -54,3 +57,28 @@ def test_a_measurement_that_breaks_is_reported_and_the_others_are_made(
         {"broken": "OSError: gone", "unreadable": "ModuleNotFoundError: No module named 'no_such_module'"},
     )
     assert not outcome.good
+
+
+@pytest.mark.parametrize(
+    ("samples", "flat"),
+    [
+        ([Sample(50_000, 20, 2, frozenset())] * 30, True),
+        ([Sample(50_000 + 1_000 * n, 20, 2, frozenset()) for n in range(30)], False),
+        ([Sample(50_000, 20 + n, 2, frozenset()) for n in range(30)], False),
+        ([Sample(50_000, 20, 2, frozenset({7}))] * 30, False),
+        ([Sample(50_000, 20, 2, frozenset({n})) for n in range(30)], True),  # each was reaped at once
+    ],
+)
+def test_growth_of_memory_and_descriptors_and_lasting_zombies_are_seen(samples: list[Sample], flat: bool) -> None:
+    assert judged(samples).flat is flat
+
+
+def test_a_family_is_seen_with_everything_it_holds() -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        try:
+            taken = sample(os.getpid())
+        finally:
+            child.kill()
+    assert taken.processes >= 2
+    assert taken.kilobytes > 1_000
+    assert taken.descriptors >= 3

@@ -150,6 +150,9 @@ class Broken(NoMemory):
     def validate(self, validation: Validation) -> Reply[None]:
         raise AssertionError("nothing was shown")
 
+    def close(self) -> None:
+        return None
+
 
 def test_a_broken_memory_changes_nothing_and_is_mentioned_once() -> None:
     events, said = list[Event](), list[str]()

@@ -205,6 +205,7 @@ class AgentSide:
     async def _resume(self, link: Link, call: Call, request: schema.ResumeSessionRequest) -> object:
         _signed_in(link)
         live = await self._directory.take_up(request.sessionId, request, link)
+        self._telemetry.tell(Name.SESSION_LOAD, live.id, call.internal_id, resumed=True)
         return schema.ResumeSessionResponse(**live.chosen.states())
 
     async def _fork(self, link: Link, call: Call, request: schema.ForkSessionRequest) -> object:
@@ -228,6 +229,7 @@ class AgentSide:
     async def _close(self, link: Link, call: Call, request: schema.CloseSessionRequest) -> object:
         self._directory.owned(link, request.sessionId)
         await self._directory.close(request.sessionId)
+        self._telemetry.tell(Name.SESSION_CLOSE, request.sessionId, call.internal_id)
         return schema.CloseSessionResponse()
 
     async def _delete(self, link: Link, call: Call, request: schema.DeleteSessionRequest) -> object:

@@ -15,6 +15,7 @@ import msgspec
 class Name(enum.StrEnum):
     SESSION_NEW = "session_new"
     SESSION_LOAD = "session_load"
+    SESSION_CLOSE = "session_close"
     SESSION_DELETE = "session_delete"
     PROMPT_REQUESTED = "prompt_requested"
     PROMPT_STARTED = "prompt_started"

@@ -86,11 +86,13 @@ def _options() -> list[click.Parameter]:
 
 
 @click.pass_context
-def _remember(ctx: click.Context, config: tuple[str, ...], debug: bool, quiet: bool, no_color: bool) -> None:
+def _remember(
+    ctx: click.Context, config: tuple[str, ...], debug: bool, quiet: bool, verbose: bool, no_color: bool
+) -> None:
     if not all("=" in assignment for assignment in config):
         raise UsageError("-c wants KEY=VALUE", hint="Example: signoff -c sandbox.mode=read-only config list")
     flags = {key.strip(): value for key, _, value in (assignment.partition("=") for assignment in config)}
-    ctx.obj = Output(quiet=quiet, debug=debug, no_color=no_color, flags=flags)
+    ctx.obj = Output(quiet=quiet, debug=debug, no_color=no_color, verbose=verbose, flags=flags)
 
 
 application = Application(

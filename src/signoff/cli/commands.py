@@ -55,6 +55,7 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("-c", "--config"), "KEY=VALUE", "Set a setting for this call only; may be repeated."),
     (("--debug",), "", "Show stack traces."),
     (("-q", "--quiet"), "", "Say only what was asked for, and errors."),
+    (("-v", "--verbose"), "", "Tell each step of wrap and of the servers."),
     (("--no-color",), "", "Never use colour; NO_COLOR does the same."),
     (("-V", "--version"), "", "Show what is installed."),
     (("-h", "--help"), "", "Show this text."),

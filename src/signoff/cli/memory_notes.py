@@ -130,11 +130,8 @@ def serve(output: Output, listen: str, token_file: str | None) -> None:
     store = local(output)
     token = read_token(token_file) if token_file else ""
     try:
-        import uvicorn
-
+        from signoff.cli.wiring_memory_service import serve_memory
         from signoff.memory.service import application
     except ModuleNotFoundError as error:
         raise UsageError(f"{error.name} is missing", hint='Install it: pip install "signoff[serve]"') from error
-    app = application(store, __version__, token)
-    output.say(f"memory at http://{listen}/v1/qa")
-    uvicorn.run(app, host=host, port=int(port), log_level="warning", access_log=False, server_header=False)
+    serve_memory(output, application(store, __version__, token), host, int(port))

@@ -4,6 +4,7 @@ import enum
 import os
 import re
 import sys
+import time
 from collections.abc import Mapping
 from typing import TextIO
 
@@ -30,6 +31,7 @@ class Output(msgspec.Struct, frozen=True):
     quiet: bool = False
     debug: bool = False
     no_color: bool = False
+    verbose: bool = False
     flags: Mapping[str, str] = {}  # settings given with -c, by key
 
     def text(self, line: str, hang: int | None = None) -> None:
@@ -47,6 +49,11 @@ class Output(msgspec.Struct, frozen=True):
         """A word on the way, for a person; --quiet silences it."""
         if not self.quiet:
             click.echo(line, err=True, color=True)
+
+    def note(self, line: str) -> None:
+        """A step of something that runs for long, with the time; for whoever asked with -v."""
+        if self.verbose and not self.quiet:
+            click.echo(f"{time.strftime('%H:%M:%S')} {visible(line)}", err=True)
 
     def warn(self, line: str) -> None:
         click.echo(folded(f"signoff: warning: {visible(line)}", room(sys.stderr), 2), err=True)

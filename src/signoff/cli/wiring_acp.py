@@ -6,7 +6,7 @@ import functools
 import os
 import resource
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from signoff.acp.directory import Directory
 from signoff.acp.engine import Engine, Setup, Surroundings
 from signoff.acp.failures import RequestFailed
 from signoff.acp.live import Manner
-from signoff.acp.peer import Call, Limits
+from signoff.acp.peer import Call, Limits, Outlet, Peer
 from signoff.acp.permission import Mode as PermissionMode
 from signoff.acp.permission import Scope
 from signoff.acp.prompting import Prompting, Terms
@@ -28,6 +28,7 @@ from signoff.agent.modes import Option, mode_of, options, settings_of
 from signoff.agent.session_log import SessionLog
 from signoff.cli import wiring
 from signoff.cli.output import Output
+from signoff.cli.story import Story
 from signoff.config import locations
 from signoff.config.layers import Configuration
 from signoff.domain.errors import ConfigUnreadable, Exit, SignoffError
@@ -250,23 +251,26 @@ async def _authenticate(engines: Engines) -> None:
 
 
 async def _serve(output: Output, serving: ServeOptions, sink: Sink | None) -> None:
-    agent = agent_side(output, serving, sink)
+    story = Story(output, _Masks(wiring.configuration(output).settings.ledger.redact).text, sink)
+    agent = agent_side(output, serving, story.hear)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     try:
         if serving.transport == "stdio":
-            await _over_stdio(agent, stop)
+            output.note("serving one client over standard streams")
+            await _over_stdio(story.connecting(agent.connect), stop)
         else:
-            await _over_websocket(output, serving, agent, stop)
+            await _over_websocket(output, serving, story.connecting(agent.connect), stop)
     finally:
         await agent.aclose()
+        (output.note if serving.transport == "stdio" else output.say)(f"signoff: {story.summary()}")
 
 
-async def _over_stdio(agent: AgentSide, stop: asyncio.Event) -> None:
+async def _over_stdio(connect: Callable[[Outlet], Peer], stop: asyncio.Event) -> None:
     from signoff.acp.transports import stdio
 
-    serving = asyncio.create_task(stdio.serve(agent.connect, stdio.take_streams()))
+    serving = asyncio.create_task(stdio.serve(connect, stdio.take_streams()))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
@@ -276,7 +280,9 @@ async def _over_stdio(agent: AgentSide, stop: asyncio.Event) -> None:
         await serving
 
 
-async def _over_websocket(output: Output, serving: ServeOptions, agent: AgentSide, stop: asyncio.Event) -> None:
+async def _over_websocket(
+    output: Output, serving: ServeOptions, connect: Callable[[Outlet], Peer], stop: asyncio.Event
+) -> None:
     from signoff.acp.transports.admission import Admission
     from signoff.acp.transports.websocket import Listen, listen
     from signoff.cli.wiring_memory import read_token
@@ -291,7 +297,7 @@ async def _over_websocket(output: Output, serving: ServeOptions, agent: AgentSid
         key=serving.tls_key,
         ping=serving.ws_heartbeat_ms / 1_000,
     )
-    async with listen(agent.connect, options) as (_, port):
+    async with listen(connect, options) as (_, port):
         scheme = "wss" if serving.tls_cert else "ws"
         output.say(f"signoff: serving {scheme}://{serving.host}:{port}/acp")
         await stop.wait()

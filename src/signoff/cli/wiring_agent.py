@@ -84,6 +84,9 @@ class Remembering:
     def after(self, run: Run, status: int, text: str) -> None:
         return None
 
+    def close(self) -> None:
+        return None
+
 
 def open_sessions() -> Sessions:
     return Sessions(str(locations.sessions(os.environ)))
@@ -147,8 +150,11 @@ def opened_agent(
         toolbox = Toolbox(run.registry, place, read_only=wants.mode.read_only)
         agent = Agent(provider, run.gate, toolbox, watch, terms, ask=ask, tracing=tracing, breathe=breathe)
         agent.model.system = prompt.system(_surroundings(loaded, here), wants.mode, instructions(here))
-        with contextlib.closing(tracing):
-            yield Wired(agent, run, conversation, provider, _remembering(output, loaded, wants, run, tracing))
+        with (
+            contextlib.closing(tracing),
+            contextlib.closing(_remembering(output, loaded, wants, run, tracing)) as remembering,
+        ):
+            yield Wired(agent, run, conversation, provider, remembering)
 
 
 def _previous(run_id: str) -> dict[str, str]:

@@ -87,9 +87,10 @@ def _equipped(
     for tool in (UndoCall(undo), *tools):
         registry.add(tool)
     registry.later("codebase_search", _codebase_search)
-    registry.later("update_memory", lambda: _update_memory(loaded, ledger.run_id))
+    closing = contextlib.ExitStack()
+    registry.later("update_memory", lambda: _update_memory(loaded, ledger.run_id, closing))
     attach = _attach(ask, ledger) if settings.sandbox.network is Network.LIMITED else None
-    with Sessions(profile, os.environ, attach=attach, say=output.warn) as sandboxes:
+    with closing, Sessions(profile, os.environ, attach=attach, say=output.warn) as sandboxes:
         for tool in job_tools(sandboxes.jobs):
             registry.add(tool)
         servers = functools.partial(tool_servers, loaded, registry, workspace, output.warn)
@@ -108,7 +109,7 @@ def _codebase_search() -> Tool[Any]:
     return CodebaseSearch(str(locations.cache(os.environ) / "search"))
 
 
-def _update_memory(loaded: Configuration, run_id: str) -> Tool[Any]:
+def _update_memory(loaded: Configuration, run_id: str, closing: contextlib.ExitStack) -> Tool[Any]:
     """On the memory that is configured, in a file or remote, unless memory is switched off."""
     from signoff.cli.wiring_memory import open_memory
     from signoff.memory.interface import Memory, NoMemory
@@ -117,7 +118,9 @@ def _update_memory(loaded: Configuration, run_id: str) -> Tool[Any]:
     @functools.cache
     def memory() -> Memory:
         settings = loaded.settings.memory
-        return open_memory(settings) if settings.enabled else NoMemory()
+        found = open_memory(settings) if settings.enabled else NoMemory()
+        closing.callback(found.close)
+        return found
 
     return UpdateMemory(memory, wiring.project_name(loaded), run_id)
 

@@ -23,23 +23,22 @@ def remembered(output: Output, loaded: Configuration, run: Run, tracing: Tracing
         memory = open_memory(loaded.settings.memory)
     except MemoryFailed as error:
         output.warn(f"{error.message}; the run goes on without memory")
-    return _Remembered(
-        Recall(
-            memory,
-            loaded.settings.memory,
-            wiring.project_name(loaded),
-            tracing=tracing,
-            record=run.ledger.submit,
-            say=output.warn,
-        )
+    recall = Recall(
+        memory,
+        loaded.settings.memory,
+        wiring.project_name(loaded),
+        tracing=tracing,
+        record=run.ledger.submit,
+        say=output.warn,
     )
+    return _Remembered(recall, memory)
 
 
 class _Remembered(Remembering):
     """The first prompt is what the memory is asked about, and what it is told about at the end."""
 
-    def __init__(self, recall: Recall) -> None:
-        self._recall = recall
+    def __init__(self, recall: Recall, memory: Memory) -> None:
+        self._recall, self._memory = recall, memory
         self._started = time.monotonic()
         self._found: str | None = None
 
@@ -48,6 +47,9 @@ class _Remembered(Remembering):
             merged = self._recall.before(asked)
             self._found = merged.system or merged.user.removesuffix(asked)
         return self._found
+
+    def close(self) -> None:
+        self._memory.close()  # a server opens one for every session
 
     def after(self, run: Run, status: int, text: str) -> None:
         if self._found is None:

@@ -155,6 +155,7 @@ class _Supervision:
             session = self._start(command, hear)
             closing.callback(session.close)
             keyboard.relay = closing.enter_context(_keys(session))
+            self._output.note(f"run {self._run.run_id} began: {command[0]} is process {session.child.pid}")
             ending = self._stay(session, arbiter, watch)
             self.tails = (_text(session, "stdout"), _text(session, "stderr"))
             self._report(session, arbiter, ending)
@@ -201,6 +202,11 @@ class _Supervision:
         return ending
 
     def _report(self, session: Session, arbiter: Arbiter, ending: Ending) -> None:
+        tally = arbiter.tally
+        self._output.note(
+            f"run {self._run.run_id} ended with {ending.exit_code}: {tally.requests} requests, {tally.allowed} allowed,"
+            f" {tally.denied} denied, {tally.parse_errors} bad event lines"
+        )
         forged = session.trust.forged
         if forged:
             self._output.warn(

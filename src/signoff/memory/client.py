@@ -99,6 +99,9 @@ class Client:
     def validate(self, validation: Validation) -> Reply[None]:
         return Reply(self._post("/v1/qa/validate", validation)[0], None)
 
+    def close(self) -> None:
+        """Nothing is kept open between two requests."""
+
     def _post(self, path: str, payload: object) -> tuple[int, Any]:
         body = msgspec.json.encode(payload)
         deadline = self._clock() + self._timeout

@@ -95,6 +95,7 @@ class Memory(Protocol):
     def hit(self, project_id: str, references: tuple[Reference, ...]) -> Reply[None]: ...
     def candidate(self, candidate: Candidate) -> Reply[str]: ...
     def validate(self, validation: Validation) -> Reply[None]: ...
+    def close(self) -> None: ...
 
 
 class NoMemory:
@@ -111,3 +112,6 @@ class NoMemory:
 
     def validate(self, validation: Validation) -> Reply[None]:
         return Reply(200, None)
+
+    def close(self) -> None:
+        return None

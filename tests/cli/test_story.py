@@ -1,0 +1,137 @@
+"""What an operator reads on standard error: beginnings, ends with counts, faults; each step with -v; never any content."""
+
+import contextlib
+import json
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import PROGRAM, signoff
+
+LIMIT_S = 60.0
+
+
+@contextlib.contextmanager
+def serving(*words: str) -> Iterator[tuple[str, list[str], subprocess.Popen[str]]]:
+    """A server, its address, and (afterwards) every line it said; ended by SIGTERM, with 0."""
+    lines: list[str] = []
+    with subprocess.Popen([PROGRAM, *words], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            assert select.select([process.stderr], [], [], LIMIT_S)[0], "it does not listen"
+            lines.append(process.stderr.readline().strip())
+            yield re.findall(r"\S+://\S+", lines[0])[0], lines, process
+            process.send_signal(signal.SIGTERM)
+            _, rest = process.communicate(timeout=LIMIT_S)
+            lines += rest.splitlines()
+            assert process.returncode == 0, lines
+        finally:
+            process.kill()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+def asked(url: str, body: object) -> int:
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=LIMIT_S) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
+
+
+def told(lines: list[str]) -> list[str]:
+    """Without times and ids."""
+    return [re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", re.sub(r"^\d\d:\d\d:\d\d ", "", line)) for line in lines]
+
+
+@pytest.mark.parametrize("verbose", [True, False])
+def test_the_memory_service_says_where_it_is_and_what_it_answered(home: Path, verbose: bool) -> None:
+    pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+    with serving(*["-v"] * verbose, "memory", "serve", "--listen", f"127.0.0.1:{free_port()}") as (url, lines, _):
+        assert asked(f"{url}/search", {"project_id": "p", "query": "private words"}) == 200
+        assert asked(f"{url}/search", {"project_id": "p"}) == 422
+    steps = ["POST /v1/qa/search from 127.0.0.1: 422"] if verbose else []
+    assert told(lines)[1:-1] == steps
+    assert lines[0] == f"signoff: memory at {url}"
+    assert re.fullmatch(r"signoff: answered 2 requests \(1 refused, 0 failed\) in \d+ s", lines[-1])
+
+
+def test_an_address_in_use_is_one_sentence(home: Path) -> None:
+    pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ended = signoff("memory", "serve", "--listen", f"127.0.0.1:{taken.getsockname()[1]}")
+    assert ended.status == 4
+    assert "cannot listen at 127.0.0.1" in ended.err
+    assert "choose another --listen" in ended.err
+
+
+def test_the_agent_server_tells_of_clients_and_sessions_and_never_what_was_said(home: Path) -> None:
+    listen = f"127.0.0.1:{free_port()}"
+    with serving("-v", "acp", "serve", "-m", "echo/echo", "--transport", "ws", "--listen", listen) as (url, lines, _):
+        assert signoff("acp", "connect", "--endpoint", url, "--prompt", "private words", cwd=home).status == 0
+    assert told(lines)[1:-1] == [
+        "client 1 connected",
+        "session ID: opened",
+        "session ID: prompt started",
+        "session ID: prompt ended: end_turn",
+        "client 1 left",
+    ]
+    assert re.fullmatch(r"signoff: served 1 clients, 1 sessions and 1 prompts \(0 failed\) in \d+ s", lines[-1])
+    assert "private" not in "\n".join(lines)
+
+
+def test_wrap_tells_its_beginning_and_its_end_when_asked(home: Path) -> None:
+    agent = (sys.executable, "-c", "print('hello')")
+    assert signoff("wrap", "--", *agent, cwd=home) == (0, "hello\n", "")
+    ended = signoff("-v", "wrap", "--", *agent, cwd=home)
+    began, done = told(ended.err.splitlines())
+    assert re.fullmatch(rf"run ID began: {re.escape(sys.executable)} is process \d+", began)
+    assert done == "run ID ended with 0: 0 requests, 0 allowed, 0 denied, 0 bad event lines"
+
+
+def test_a_closed_session_leaves_no_descriptor_behind(home: Path) -> None:
+    with subprocess.Popen(
+        [PROGRAM, "acp", "serve", "-m", "echo/echo"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as agent:
+        assert agent.stdin is not None
+        assert agent.stdout is not None
+
+        def ask(method: str, **params: object) -> dict[str, str]:
+            agent.stdin.write(json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params}) + "\n")
+            agent.stdin.flush()
+            while (answer := json.loads(agent.stdout.readline())).get("id") != method:
+                pass
+            return dict(answer["result"])
+
+        def held() -> list[str]:
+            folder = Path(f"/proc/{agent.pid}/fd")
+            return sorted(
+                link for number in os.listdir(folder) if (link := os.readlink(folder / number)).startswith("/")
+            )
+
+        ask("initialize", protocolVersion=1)
+        after = []
+        for _ in range(3):
+            session = ask("session/new", cwd=str(home), mcpServers=[])["sessionId"]
+            ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "hi"}])
+            ask("session/close", sessionId=session)
+            after.append(held())
+        agent.stdin.close()
+        assert agent.wait(LIMIT_S) == 0
+    assert after[0] == after[1] == after[2]
+    assert not [name for name in after[0] if "memory.db" in name]
