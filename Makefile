@@ -8,10 +8,14 @@ LOCKS := requirements/run.txt requirements/dev.txt requirements/uv.txt
 
 ORACLE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/signoff-oracle
 
+FUZZ := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/signoff-fuzz
+TARGET ?= shell
+SECONDS ?= 60
+
 ACP_PEERS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/signoff-acp-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench soak bench-memory oracle acp-peers docs pictures figures golden acp-schema requirements lock clean
+.PHONY: help setup demo test check fuzz bench soak bench-memory oracle acp-peers docs pictures figures golden acp-schema requirements lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -40,6 +44,12 @@ check: setup ## Format, lint, types, import rule, dead code, duplicates
 	@$(BIN)/lint-imports --no-cache > $(VENV)/imports.txt || { cat $(VENV)/imports.txt; exit 1; }
 	@! $(BIN)/vulture | grep -v '^src/signoff/domain/' | grep -E 'unused (function|class|method|property|import)|unreachable'
 	@! $(BIN)/symilar --duplicates 10 --ignore-comments --ignore-docstrings --ignore-imports --ignore-signatures $$(git ls-files 'src/*.py') | grep -A 12 'similar lines in'
+
+fuzz: ## Feed a parser strange bytes for a while: make fuzz [TARGET=shell] [SECONDS=60]
+	@test -x $(FUZZ)/venv/bin/python || $(PYTHON) -m venv $(FUZZ)/venv
+	@$(FUZZ)/venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
+	@$(FUZZ)/venv/bin/python -m pip install --quiet --disable-pip-version-check atheris==3.0.0
+	@PYTHONPATH=src:. nice -n 19 $(FUZZ)/venv/bin/python -m tests.fuzz $(TARGET) $(SECONDS) $(FUZZ)
 
 bench: setup ## Measure every figure of the README against its reference
 	@$(BIN)/python -m benchmarks

@@ -44,6 +44,7 @@ from signoff.domain.errors import (
 )
 from signoff.domain.event import CallFinished, PlanEntry, PlanUpdated
 from signoff.domain.late import late
+from signoff.domain.unreadable import UNREADABLE
 from signoff.ledger.spans import Status, ToolSpan
 from signoff.ledger.tracing import Tracing
 from signoff.providers.provider import Image, Message, Provider, Text, ToolRequest
@@ -173,7 +174,7 @@ class Agent:
         """The call and what it is about, or what is wrong with it."""
         try:
             call = self._call(request.name, arguments_of(request.arguments))
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+        except UNREADABLE as error:
             says = f"{request.name}: the arguments are no JSON object: {error}"
             return _Prepared(request, self._call(request.name, {}), Look(title=request.name), says)
         return _Prepared(request, call, self._tools.look(call))

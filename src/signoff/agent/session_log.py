@@ -15,6 +15,7 @@ from signoff.agent.event import Look, Spent
 from signoff.domain.call import ToolCall
 from signoff.domain.errors import NotFound, ToolConflict
 from signoff.domain.event import PlanEntry
+from signoff.domain.unreadable import UNREADABLE
 from signoff.files.lock import try_acquire
 from signoff.providers.provider import Message
 
@@ -214,7 +215,7 @@ def read(path: str) -> Iterator[Entry]:
             for line in file:
                 try:
                     yield _decoder.decode(line)
-                except msgspec.DecodeError:
+                except UNREADABLE:
                     continue
     except FileNotFoundError as error:
         raise NotFound("there is no such session", hint='See "signoff sessions list".') from error

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from signoff.domain.errors import UsageError
+from signoff.domain.unreadable import UNREADABLE
 
 _TYPES: Mapping[str, Callable[[Any], bool]] = {
     "object": lambda value: isinstance(value, dict),
@@ -25,7 +26,7 @@ DEEPEST = 50
 def read_schema(text: bytes, source: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise UsageError(f"{source} is no JSON Schema: {error}") from error
 
 
@@ -36,7 +37,7 @@ def problem(schema: Mapping[str, Any], text: str) -> str | None:
         return "it stands in a code fence"
     try:
         value = msgspec.json.decode(body.encode())
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+    except UNREADABLE as error:
         return f"it is no JSON: {error}"
     return next(_problems(schema, schema, value, "$", DEEPEST), None)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from signoff.domain.unreadable import UNREADABLE
 from signoff.providers.provider import Message, Text, ToolRequest, ToolSpec
 
 _FENCE = "```json"
@@ -36,7 +37,7 @@ def read_call(text: str, tools: Collection[str]) -> ToolRequest | None:
         return None
     try:
         call = msgspec.json.decode(body.encode(), type=_Call)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+    except UNREADABLE:
         return None
     if call.tool not in tools:
         return None

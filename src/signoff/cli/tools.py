@@ -20,6 +20,7 @@ from signoff.domain.call import ToolResult
 from signoff.domain.errors import Exit, InvalidArguments, ToolUnknown, UsageError, exit_of
 from signoff.domain.event import CallProgress, Display, RunEvent, Warned
 from signoff.domain.settings import Audit
+from signoff.domain.unreadable import UNREADABLE
 from signoff.domain.visible import visible
 from signoff.sandbox.jobs import Jobs, OnEnd, Running
 from signoff.sandbox.outcome import OnOutput, Request
@@ -167,7 +168,7 @@ def _show(output: Output, event: RunEvent) -> None:
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    with contextlib.suppress(msgspec.DecodeError):
+    with contextlib.suppress(*UNREADABLE):
         return msgspec.json.decode(text.encode(), type=dict[str, Any])
     raise UsageError("--args is not a JSON object", hint="""For example: --args '{"path": "README.md"}'""")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from signoff.config.document import read_bytes
+from signoff.domain.unreadable import UNREADABLE
 from signoff.files import atomic, lock
 
 
@@ -42,6 +43,6 @@ class KnownTools:
         content = read_bytes(self._path)
         try:
             return _Known() if content is None else msgspec.json.decode(content, type=_Known)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             self._damaged = True
             return _Known()

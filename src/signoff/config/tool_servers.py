@@ -19,6 +19,7 @@ from signoff.config.locations import Environment
 from signoff.domain.errors import ConfigError
 from signoff.domain.late import late_pattern
 from signoff.domain.tool_server import LocalServer, RemoteServer, ToolServer
+from signoff.domain.unreadable import UNREADABLE
 
 FILE = "mcp.json"
 _VARIABLE = late_pattern(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -70,7 +71,7 @@ def take(
     """Add the servers of one file to those found. No environment: variables stay as they are written."""
     try:
         written = msgspec.json.decode(content, type=_File)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise ConfigError(
             f"{path}: {error}", hint='It should say {"mcpServers": {"name": {"command": "…"}}}.'
         ) from error

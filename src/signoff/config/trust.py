@@ -14,6 +14,7 @@ from signoff.config.document import read_bytes
 from signoff.config.locations import PROJECT_FOLDER, Environment, trust_store
 from signoff.domain.errors import ConfigError, ConfigUnreadable, FileRefused
 from signoff.domain.late import late
+from signoff.domain.unreadable import UNREADABLE
 from signoff.files import atomic, lock
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _load(path: Path) -> _Store:
         return _Store()
     try:
         return msgspec.json.decode(content, type=_Store)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         hint = "Remove the file and trust your projects again."
         raise ConfigError(f"{path} is damaged: {error}", hint=hint) from error
 

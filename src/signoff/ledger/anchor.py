@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import msgspec
 
 from signoff.domain.errors import ConfigError, ConfigUnreadable, LedgerMissing
+from signoff.domain.unreadable import UNREADABLE
 from signoff.ledger.canonical import canonical
 
 CONTEXT = b"signoff ledger head\n"  # so that a signature made for something else is worth nothing here
@@ -68,5 +69,5 @@ def _decoded(path: str, data: bytes) -> Iterator[Head]:
     for number, line in enumerate(data.splitlines(), 1):
         try:
             yield msgspec.json.decode(line, type=Head)
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             raise ConfigError(f"{path}:{number} is not a kept head: {error}") from error

@@ -10,6 +10,7 @@ from typing import BinaryIO
 import msgspec
 
 from signoff.domain.errors import NotFound, UsageError
+from signoff.domain.unreadable import UNREADABLE
 from signoff.ledger.place import SUFFIX
 from signoff.ledger.records import Close, Genesis, Line
 from signoff.ledger.verify import LARGEST_LINE
@@ -91,7 +92,7 @@ def read(source: BinaryIO, number: int = 0) -> Iterator[Line | Damaged]:
 def _line(raw: bytes, number: int) -> Line | Damaged:
     try:
         return _decode(raw)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return Damaged(number, raw.decode("utf-8", "replace").rstrip("\n"))
 
 

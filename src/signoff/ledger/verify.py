@@ -14,6 +14,7 @@ from typing import BinaryIO
 import msgspec
 
 from signoff.domain import errors
+from signoff.domain.unreadable import UNREADABLE
 from signoff.ledger.prepare import LARGEST_RECORD
 from signoff.ledger.records import NO_HASH
 
@@ -190,5 +191,5 @@ def _intact(line: bytes) -> _Link | None:
         return None
     try:
         return _decode_link(line)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from signoff.domain.unreadable import UNREADABLE
 from signoff.files.lock import locked
 from signoff.memory.interface import Candidate
 from signoff.memory.projects import SEQUENCE_BITS
@@ -103,6 +104,6 @@ def _insert(fresh: sqlite3.Connection, row: tuple[Any, ...]) -> bool:
         title, body = index_text(Candidate("", row[3], row[4], summary=row[5], tags=tags, occurred_at=row[13]))
         fresh.execute(INSERT, row)
         fresh.execute("INSERT INTO words (rowid, title, body) VALUES (?, ?, ?)", (row[0], title, body))
-    except (sqlite3.IntegrityError, msgspec.DecodeError, TypeError):
+    except (sqlite3.IntegrityError, TypeError, *UNREADABLE):
         return False
     return True

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from signoff.domain.errors import MemoryBadRequest, MemoryFailed, NotFound
+from signoff.domain.unreadable import UNREADABLE
 from signoff.memory import api
 from signoff.memory.embedded import Embedded
 from signoff.memory.interface import Candidate, Query, Reference, Validation
@@ -145,7 +146,7 @@ async def _body(request: Request, kind: type[T]) -> T:
             whole = {name: told[name] for name in api.WHOLE if isinstance(told.get(name), float)}
             told |= {name: int(value) for name, value in whole.items() if value.is_integer()}
         return msgspec.convert(told, kind)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise _Refusal(422, "memory.bad_request", str(error)) from error
 
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import msgspec
 
 from signoff.domain.errors import ModelBadResponse, ModelCut, ModelError
+from signoff.domain.unreadable import UNREADABLE
 from signoff.providers.provider import ModelEvent, ModelRequest, Stopped, StopReason, ToolRequest, ToolRequested, Usage
 
 PREVIEW = 200  # characters of something unreadable that are shown
@@ -53,7 +54,7 @@ def member(data: str) -> dict[str, Any]:
     """The object in an event. Raises Trouble where there is none."""
     try:
         return msgspec.json.decode(data, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+    except UNREADABLE as error:
         shown = " ".join(data[:PREVIEW].split())
         raise Trouble(ModelBadResponse(f"the model's answer cannot be read: {shown!r}")) from error
 
@@ -78,7 +79,7 @@ def arguments_object(text: str) -> dict[str, Any]:
     """Arguments as an object even where the model wrote none: no API takes back what is not JSON."""
     try:
         return msgspec.json.decode(text or "{}", type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+    except UNREADABLE:
         return {"malformed_arguments": text}
 
 
@@ -107,6 +108,6 @@ def carried(carry: str, dialect: str) -> list[dict[str, Any]]:
         return []
     try:
         held = msgspec.json.decode(carry)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return []
     return rows(table(held).get(dialect))

@@ -16,6 +16,7 @@ from signoff.domain.errors import (
     ModelUnauthorized,
     ModelUnreachable,
 )
+from signoff.domain.unreadable import UNREADABLE
 from signoff.providers.dialect import Trouble, string, table
 
 OVERFLOW = re.compile(
@@ -88,7 +89,7 @@ def describe(body: bytes) -> tuple[str, str]:
     text = " ".join(body.decode("utf-8", "replace").split())
     try:
         value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         return "", re.sub(r"<[^>]*>", " ", text).strip()[:LONGEST_MESSAGE]
     if isinstance(value, list) and value:  # Gemini
         value = value[0]

@@ -12,6 +12,7 @@ import msgspec
 
 from signoff.domain.errors import ConfigUnreadable, ModelError
 from signoff.domain.settings import Redact
+from signoff.domain.unreadable import UNREADABLE
 from signoff.ledger.redact import Redactor
 from signoff.providers import script
 from signoff.providers.provider import (
@@ -78,7 +79,7 @@ class Recording:
     def _call(self, request: ToolRequest) -> Call:
         try:
             arguments = msgspec.json.decode(request.arguments, type=dict[str, Any])
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        except UNREADABLE:
             return Call(request.name, self._masked(request.arguments), request.id)
         return Call(request.name, self._value(arguments), request.id)
 

@@ -15,6 +15,7 @@ import msgspec
 from signoff.domain.errors import ConfigError, ModelBadResponse, ModelError, ModelTimeout, ModelUnreachable
 from signoff.domain.late import late
 from signoff.domain.settings import Redact
+from signoff.domain.unreadable import UNREADABLE
 from signoff.providers.carrier import STREAM, BadAddress, Carrier, Event, Lost, Response, Silent, Unreachable
 from signoff.providers.dialect import Dialect, Trouble, rows, string, table
 from signoff.providers.endpoint import Endpoint
@@ -98,7 +99,7 @@ class Remote:
             raise self._told(trouble, 1) from None
         try:
             listed = msgspec.json.decode(body)
-        except (msgspec.DecodeError, RecursionError):
+        except UNREADABLE:
             raise ModelBadResponse(f"{self._where()} did not answer with a list of models") from None
         found = (string(row.get("id")).removeprefix("models/") for row in rows(table(listed).get("data")))
         return tuple(sorted(filter(None, found)))

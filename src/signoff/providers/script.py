@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from signoff.domain.errors import ConfigError
+from signoff.domain.unreadable import UNREADABLE
 from signoff.providers.provider import Message, Role, StopReason, ToolRequest
 
 LARGEST_REPEAT = 100_000
@@ -80,7 +81,7 @@ def parse(data: bytes, source: str) -> tuple[Turn, ...]:
             return tuple(_repeated(msgspec.json.decode(data, type=tuple[Turn, ...])))
         if start == b"{" and isinstance(whole := _document(data), dict) and "turns" in whole:
             return tuple(_repeated(msgspec.convert(whole, _Turns).turns))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise ConfigError(
             f"{source}: this is no script: {error}", hint="docs/providers.md shows the format."
         ) from error
@@ -112,7 +113,7 @@ def _document(data: bytes) -> object:
     """The whole of it as one JSON value; None where it is several."""
     try:
         return msgspec.json.decode(data)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None
 
 
@@ -121,7 +122,7 @@ def _lines(data: bytes, source: str) -> Iterator[Turn]:
         if line.strip():
             try:
                 yield msgspec.json.decode(line, type=Turn)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            except UNREADABLE as error:
                 hint = "docs/providers.md shows the format."
                 raise ConfigError(f"{source}:{number}: this is no turn of a script: {error}", hint=hint) from error
 

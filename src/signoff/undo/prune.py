@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from signoff.domain.errors import FileRefused, SignoffError
+from signoff.domain.unreadable import UNREADABLE
 from signoff.files import lock
 from signoff.undo.records import Snapshot, files, read
 from signoff.undo.states import Kind, Seen
@@ -117,7 +118,7 @@ def _in_indexes(directory: str, bounds: Bounds, now: int) -> set[str]:
             if now - entry.stat().st_mtime_ns > bounds.keep_days * _DAY_NS:
                 os.unlink(entry.path)
                 continue
-            with contextlib.suppress(msgspec.DecodeError), open(entry.path, "rb") as file:
+            with contextlib.suppress(*UNREADABLE), open(entry.path, "rb") as file:
                 seen = msgspec.msgpack.decode(file.read(), type=dict[str, Seen])
                 names |= {one.state.content for one in seen.values()}
     return names

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from signoff.domain.unreadable import UNREADABLE
 from signoff.undo.states import State
 
 
@@ -54,7 +55,7 @@ _GRAIN_NS = 20_000_000  # the clock that file times come from is coarser than ou
 
 def read(path: str) -> Snapshot | None:
     """None: it is gone, or damaged."""
-    with contextlib.suppress(OSError, msgspec.DecodeError), open(path, "rb") as file:
+    with contextlib.suppress(OSError, *UNREADABLE), open(path, "rb") as file:
         return msgspec.json.decode(file.read(), type=Snapshot)
     return None
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 import msgspec
 
 from signoff.domain.errors import FileRefused
+from signoff.domain.unreadable import UNREADABLE
 from signoff.files import atomic
 from signoff.files.ground import Ground, shown
 from signoff.files.ignore import ALWAYS, MADE_BY_TOOLS, walk
@@ -110,7 +111,7 @@ class Undo:
         """From earlier runs: a file that is the same as then is saved already."""
         if self._seen is None:
             self._seen = {}
-            with contextlib.suppress(OSError, msgspec.DecodeError), open(self._index, "rb") as file:
+            with contextlib.suppress(OSError, *UNREADABLE), open(self._index, "rb") as file:
                 self._seen = msgspec.msgpack.decode(file.read(), type=dict[str, Seen])
         return self._seen
 

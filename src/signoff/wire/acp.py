@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get
 import msgspec
 
 from signoff.domain.errors import ParseError, SchemaMismatch, UnknownType
+from signoff.domain.unreadable import UNREADABLE
 from signoff.wire import acp_schema
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def read(name: str, data: bytes | msgspec.Raw) -> Any:
         return _decoder(name).decode(data)
     except msgspec.ValidationError as refusal:
         return _read_again(name, data, refusal)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise SchemaMismatch(str(error)) from error
 
 

@@ -13,6 +13,8 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from signoff.domain.unreadable import UNREADABLE
+
 RequestId: TypeAlias = int | str | None
 
 PARSE_ERROR: Final = -32700
@@ -132,7 +134,7 @@ def _explain(data: bytes | str, reason: str) -> Malformed:
     """JSON of the wrong shape, or the wrong shape before the end of what is JSON. Its id is echoed where it is one."""
     try:
         value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         return Malformed(PARSE_ERROR, f"Parse error: {error}")
     reason = f"Invalid request: {reason}"
     if not isinstance(value, dict) or type(value.get("id")) not in (int, str):

@@ -21,6 +21,7 @@ from signoff.acp.peer import Outlet, Peer
 from signoff.acp.transports.admission import Admission, check_exposure, judge
 from signoff.acp.transports.socket_outlet import SocketLimits, SocketOutlet
 from signoff.domain.errors import ConfigUnreadable, UsageError
+from signoff.domain.unreadable import UNREADABLE
 from signoff.wire import jsonrpc
 
 CONNECTION_ID = "Acp-Connection-Id"
@@ -147,7 +148,7 @@ async def _take(message: str, outlet: SocketOutlet, peer: Peer) -> None:
 def _method(message: str) -> str:
     try:
         return _named.decode(message).method
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return ""
 
 

@@ -48,7 +48,7 @@ class Blocks:
         if not (self._key_lines or self._manifest) and not any(mark in text for mark in _MARKS):
             return
         position = 0
-        for line in text.split("\n"):
+        for line in text.removesuffix("\n").split("\n"):  # what follows the last end of line is no line
             if len(line) <= _LONGEST_LINE:
                 yield from self._line(line, position)
             position += len(line) + 1

@@ -20,4 +20,4 @@ def only_prints(words: Sequence[str]) -> bool:
         index += 1 if words[index][2:] else 2
     if index >= len(words) or not words[index].strip() or not re.fullmatch(_PROGRAM, words[index]):
         return False
-    return not any(word.startswith("-") or "=" in word for word in words[index + 1 :])
+    return not any(word.startswith(("-", "/inet")) or "=" in word for word in words[index + 1 :])

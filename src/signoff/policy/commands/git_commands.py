@@ -36,16 +36,29 @@ def started_by_git(words: Sequence[str]) -> Iterator[tuple[int, str]]:
     if at is None:
         return
     verb = words[at]
-    if verb == "bisect" and words[at + 1 : at + 2] == ["run"]:
-        yield at + 2, " ".join(words[at + 2 :])
     if verb == "submodule" and "foreach" in words[at:]:
-        rest = [
-            word for word in words[words.index("foreach", at) + 1 :] if word not in ("--recursive", "-q", "--quiet")
-        ]
-        yield len(words) - len(rest), " ".join(rest)
+        yield from ((len(words) - 1, text) for text in _of_each_submodule(words, at)[:1])
     names = _SCRIPT_OPTIONS.get(verb, ())
     for index in range(at + 1, len(words)):
         yield from _script_option(words, index, names)
+
+
+def argv_of_git(words: Sequence[str]) -> Sequence[str]:
+    """The words that this call of git would start as they are, without a shell: `bisect run`, `submodule foreach a b`."""
+    at = verb_index(words)
+    if at is None:
+        return ()
+    if words[at : at + 2] == ["bisect", "run"]:
+        return words[at + 2 :]
+    each = _of_each_submodule(words, at) if words[at] == "submodule" and "foreach" in words[at:] else ()
+    return each if len(each) > 1 else ()
+
+
+def _of_each_submodule(words: Sequence[str], at: int) -> Sequence[str]:
+    start = words.index("foreach", at) + 1
+    while start < len(words) and words[start] in ("--recursive", "-q", "--quiet", "--"):
+        start += 1
+    return words[start:]
 
 
 def _configured(words: Sequence[str], index: int) -> Iterator[tuple[int, str]]:

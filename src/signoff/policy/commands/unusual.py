@@ -39,26 +39,29 @@ UNUSUAL: dict[str, Unusual] = {
     "sed": _row("if", "el", "in-place file"), "gsed": _row("if", "el", "in-place file"),
     "awk": _row("filE", "Fv", "file include load exec"), "gawk": _row("fiElLopdD", "Fv", "file include load exec dump-variables profile pretty-print debug"), "mawk": _row("fW", "Fv", "file exec"),
     "perl": _row("ieEIMmxSd", "", ""), "ruby": _row("ierICx", "EFKTW", ""),
-    "tar": _row("IFCP", "bfgHKLNTVX", "to-command checkpoint-action use-compress-program info-script new-volume-script rsh-command rmt-command directory absolute-names"),
-    "rsync": _row("eM", "fTB", "rsh rsync-path remote-option daemon log-file write-batch delete remove-source-files"),
-    "scp": _row("SoFD", "cJilPX", ""), "ssh": _row("oFEWSPLRDJ", "bBceIilmpQw", ""), "sftp": _row("SoFDb", "", ""),
-    "curl": _row("oOKTDcEJ", "dFHXAbeuxmrUQzwyYCPt", "output remote-name remote-name-all config upload-file dump-header cookie-jar output-dir trace trace-ascii stderr netrc-file unix-socket proxy cert key engine libcurl hsts alt-svc etag-save create-dirs"),
+    "tar": _row("IFCP", "bfgHKLNTVX", "to-command checkpoint-action use-compress-program info-script new-volume-script rsh-command rmt-command directory absolute-names index-file volno-file remove-files"),
+    "rsync": _row("eM", "fTB", "rsh rsync-path remote-option daemon log-file write-batch only-write-batch delete remove-source-files"),
+    "scp": _row("SoFD", "cJilPX", ""), "ssh": _row("oFEWSPLRDJI", "bBceilmpQw", ""), "ssh-keygen": _row("Dw", "bCfIJMmNnOPRrsTtVYz", ""), "sftp": _row("SoFDb", "", ""),
+    "curl": _row("oOKTDcEJnx", "dFHXAbeumrUQzwyYCPt", "output remote-name remote-name-all config upload-file dump-header cookie-jar output-dir trace trace-ascii stderr netrc-file unix-socket proxy cert key engine libcurl hsts alt-svc etag-save create-dirs"),
     "wget": _row("OPoaei", "UtTwQIADRXlB", "output-document directory-prefix output-file append-output execute input-file post-file body-file use-askpass config save-cookies warc-file rejected-log hsts-file"),
     "man": _row("PHC", "LMeEmprRST", "pager html config-file browser"), "git": _row(),
-    "split": _row("", "abCln", "filter"), "zip": _row("T", "nti", "unzip-command test"), "unzip": _row("d", "x", ""), "less": _row("kKoOT", "bhjpPxyz", "log-file lesskey-file lesskey-src"),
+    "split": _row("", "abCln", "filter"), "zip": _row("T", "nti", "unzip-command test"), "unzip": _row("d", "x", ""), "less": _row("kKoOT", "bhjpPxyz", "log-file lesskey-file lesskey-src lesskey-content"),
     "diff": _row("l", "CUWxXFDIS", "paginate to-file from-file"), "sdiff": _row("o", "wI", "output diff-program"), "diff3": _row("", "", "diff-program"),
     "tree": _row("oR", "LPIH", "output fromfile"), "file": _row("Cmf", "FeP", "compile magic-file files-from"), "base64": _row("o", "wbi", "output"),
     "date": _row("sf", "drI", "set file"), "hostname": _row("Fb", "", "file boot"), "uniq": _row(), "xxd": _row("r", "", "", words="-r -revert"),
     "jq": _row("fL", "", "from-file rawfile slurpfile argfile library-path"), "yq": _row("ifs", "", "inplace from-file split-exp"), "env": _row("SC", "ua", "split-string chdir"),
     "make": _row("fICE", "jloW", "file makefile eval include-dir directory environment-overrides"), "ninja": _row("fCt", "jkl", ""), "cmake": _row("EPC", "", "build install open"),
-    "vim": _row("cSsuUwWi", "", "cmd"), "vi": _row("cSsuUwWi", "", "cmd"), "nvim": _row("cSsuUwWil", "", "cmd headless"), "emacs": _row("lfxQ", "", "eval execute load funcall script batch"), "nano": _row("oBC", "", "operatingdir backup rcfile"),
+    "vim": _row("cSsuUwWi", "", "cmd"), "vi": _row("cSsuUwWi", "", "cmd"), "nvim": _row("cSsuUwWil", "", "cmd headless"), "emacs": _row("lfxQ", "", "eval execute load funcall script batch"), "nano": _row("oBCs", "", "operatingdir backup rcfile speller"),
     "python": _row("cm"), "python3": _row("cm"), "node": _row("eprC", "", "eval print require import loader experimental-loader env-file"), "php": _row("rBRFEdcz", "", "run"), "lua": _row("eli"),
-    "go": _row(words="-exec -toolexec -vettool -o -overlay -modfile -C -coverprofile -cpuprofile -memprofile -blockprofile -mutexprofile -trace -outputdir -pkgdir -ldflags -gcflags -asmflags -gccgoflags"), "cargo": _row("", "", "config target-dir manifest-path"), "npm": _row("C", "", "prefix shell script-shell node-options globalconfig userconfig"), "pip": _row("rtce", "", "target requirement editable index-url extra-index-url root prefix"),
-    "docker": _row("vH", "", "volume mount privileged device pid ipc network host cap-add security-opt config"), "kubectl": _row("", "", "kubeconfig server token as exec"),
+    "go": _row(words="-exec -toolexec -vettool -o -overlay -modfile -C -coverprofile -cpuprofile -memprofile -blockprofile -mutexprofile -trace -outputdir -pkgdir -w -ldflags -gcflags -asmflags -gccgoflags"), "cargo": _row("CZ", "pFjE", "config target-dir manifest-path"), "npm": _row("C", "", "prefix shell script-shell node-options globalconfig userconfig"), "pip": _row("rtceif", "", "python log find-links target requirement editable index-url extra-index-url root prefix"),
+    "docker": _row("vH", "", "volume mount privileged device pid ipc network host cap-add security-opt config"), "kubectl": _row("", "", "kubeconfig server token as exec exec-command"),
     "gpg": _row("o", "ru", "output output-fd exec-path photo-viewer homedir options"), "openssl": _row(words="-out -engine -provider -provider-path -writerand -config -sign -CAcreateserial"), "bash": _row("", "oO", "rcfile init-file debugger"), "ps": _row(), "test": _row(), "[": _row(), "printf": _row(), "column": _row(), "cp": _row("t", "S", "target-directory"), "mv": _row("t", "S", "target-directory"), "ln": _row("t", "S", "target-directory"), "install": _row("Dt", "gmoS", "target-directory strip-program"),
     "journalctl": _row("DM", "nopugtS", "vacuum-size vacuum-time vacuum-files rotate flush sync directory root file image machine cursor-file setup-keys update-catalog"), "dmesg": _row("cCDEn", "", "clear read-clear console-off console-on console-level"), "ip": _row("bn", "", "", words="-batch -netns -b -n"), "sysctl": _row("wp", "", "write load system"), "mount": _row(), "xargs": _row("a", "dEILnPs", "arg-file"),
-    "tsc": _row("", "", "outDir outFile declarationDir build"), "eslint": _row("cof", "", "fix rulesdir resolve-plugins-relative-to config plugin output-file format cache-location parser"), "prettier": _row("w", "", "write plugin config plugin-search-dir"), "ruff": _row("o", "", "fix output-file config unsafe-fixes"), "black": _row(), "mypy": _row("", "", "config-file install-types python-executable html-report junit-xml"), "pytest": _row("pco", "kmn", "basetemp rootdir confcutdir junit-xml junitxml override-ini pdbcls result-log log-file debug import-mode report-log html"), "gcc": _row(words="-wrapper -specs -fplugin"), "clang": _row(words="-fplugin -load -config"),
-    "psql": _row("foLv", "cdhpUFPRT", "file output log-file set variable"), "sqlite3": _row(words="-init -cmd -A -Ac -Ax"), "bat": _row("", "HlmrS", "pager"), "hg": _row("R", "", "config config-file repository cwd"), "svn": _row("", "", "config-option config-dir diff-cmd diff3-cmd editor-cmd"), "gradle": _row("IDPb", "x", "init-script project-dir build-file settings-file gradle-user-home include-build"), "mvn": _row("fsDgt", "", "file settings global-settings toolchains"), "gofmt": _row(words="-w -cpuprofile"), "clang-format": _row(words="-i"),
+    "tsc": _row("", "", "outDir outFile declarationDir build"), "eslint": _row("cof", "", "fix rulesdir resolve-plugins-relative-to config plugin output-file format cache-location parser"), "prettier": _row("w", "", "write plugin config plugin-search-dir"), "ruff": _row("o", "", "fix output-file config unsafe-fixes"), "black": _row(), "mypy": _row("", "", "config-file install-types python-executable html-report junit-xml"), "pytest": _row("pco", "kmn", "basetemp rootdir confcutdir junit-xml junitxml override-ini pdbcls result-log log-file debug import-mode report-log html"), "gcc": _row(words="-wrapper -specs -fplugin -iplugindir"), "clang": _row(words="-fplugin -load -config"),
+    "psql": _row("foLv", "cdhpUFPRT", "file output log-file set variable"), "sqlite3": _row(words="-init -cmd -A -Ac -Ax"), "bat": _row("", "HlmrS", "pager"), "hg": _row("Re", "", "config config-file repository cwd ssh remotecmd debugger"), "svn": _row("", "", "config-option config-dir diff-cmd diff3-cmd editor-cmd"), "gradle": _row("IDPb", "x", "init-script project-dir build-file settings-file gradle-user-home include-build"), "mvn": _row("fsDgt", "", "file settings global-settings toolchains"), "gofmt": _row(words="-w -cpuprofile"),
+    "tcpdump": _row("zw", "BcCEFGijMrsTVWyZ", ""), "cpio": _row("", "", "rsh-command"), "patch": _row("eod", "BDFgiprVxYz", "ed output directory"), "terraform": _row(words="-chdir -plugin-dir -out"), "sudo": _row(), "gh": _row("", "", "show-token"),
+    "gdb": _row(words="-x -ex -ix -iex -command -eval-command -init-command -init-eval-command -cd -p -pid -args"),
+    **dict.fromkeys(("mysql", "mariadb"), _row("", "", "pager tee init-command plugin-dir defaults-file defaults-extra-file")), "clang-format": _row(words="-i"),
 }  # fmt: skip
 
 _GIT_GLOBALS = frozenset(
@@ -103,6 +106,9 @@ _GIT_LETTERS = {
     "push": ("fd", "o"),
     "clean": ("f", "e"),
 }
+_CONFIG_READS = frozenset("list get get-color get-colorbool".split())
+_CONFIG_WRITES = frozenset("set unset rename-section remove-section edit".split())
+_GETS = frozenset("--get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool".split())
 _GIT_ORDINARY = frozenset(
     "add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap check-ref-format checkout "
     "cherry cherry-pick clean clone commit commit-graph commit-tree config count-objects describe diff diff-files diff-index diff-tree "
@@ -204,16 +210,34 @@ _INTERPRETERS = frozenset("python node perl ruby php lua".split())
 _INFORMS = frozenset("--version -V -v --help -h -vV -m".split())
 _EDITOR = late_pattern(r"^\+(?!\d*$)")
 _TEST = late_pattern(r"^-[vR]$|\$\(|`|\$\{")
+_LOADING = late_pattern(
+    r"^(?:PATH|IFS|BASH_ENV|ENV|CDPATH|LD_\w+|DYLD_\w+|GCONV_PATH|PYTHON(?:PATH|HOME|STARTUP|BREAKPOINT)|NODE_(?:OPTIONS|PATH)"
+    r"|PERL5?(?:LIB|OPT|DB)|RUBY(?:LIB|OPT)|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|GIT_(?:EXEC_PATH|DIR|CONFIG\w*|TEMPLATE_DIR))="
+)  # variables that decide which code a program loads or starts
+_CLIENT = late_pattern(
+    r"\\[!TPe.]|\b(?:system|source|tee|pager|edit)\b|\binto\s+(?:out|dump)file\b|\bload_file\b|\bload\s+data\b",
+    re.IGNORECASE,
+)
 _OPERANDS = {
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _AWK),
     **dict.fromkeys(("vim", "vi", "nvim", "view", "ex"), _EDITOR),
     **dict.fromkeys(("test", "["), _TEST),  # a subscript in an operand is evaluated, and runs what it names
     "printf": late_pattern(r"^-v|\$\(|`|\$\{|%[^%A-Za-z]*[hlLqjzt]*n"),
     "date": late_pattern(r"^[0-9]{6,}"),
-    "curl": late_pattern(r"^@|=[@<]|^-[dF]\S*@|^--(?:data|form|json|url-query)\S*=\S*@"),
-    "make": late_pattern(r"^(?:SHELL|\.SHELLFLAGS|MAKE\w*)[ :?+]*=|\$[({]|!="),
+    "curl": late_pattern(
+        r"^@|=[@<]|^-[dF]\S*@|^--(?:data|form|json|url-query)\S*=\S*@|%output\{|^file:.*[\[{]|^[^/]*[\[{][^/]*://",
+        re.IGNORECASE,
+    ),
+    "make": late_pattern(
+        r"^(?:SHELL|\.SHELLFLAGS|MAKE\w*)[ :?+]*=|\$[({]|!=|^(?:CC|CXX|CPP|LD|AR|AS|FC|RM|LEX|YACC|INSTALL)[ :?+]*=.*[\s/]"
+    ),
+    **dict.fromkeys(("env", "sudo"), _LOADING),
+    **dict.fromkeys(("mysql", "mariadb"), _CLIENT),
+    "gh": late_pattern(r"^(?:alias|extensions?|ext|config|token|codespace|cs)$"),
+    "openssl": late_pattern("^engine$"),
+    "pip": late_pattern("^config$"),
     "less": late_pattern(r"^\+(?!\+?(?:[\dGgF]*|[/?].*)$)"),
-    "gcc": late_pattern("^(?:@|-B)"),
+    "gcc": late_pattern("^(?:@|-B|-Wl,.*-plugin|-fuse-ld=.*/)"),
     "clang": late_pattern("^(?:@|-B)"),
     "tar": late_pattern(
         r"^(?:-\w*f|--file=)?(?!/|\./)[\w.@-]+:"
@@ -236,7 +260,7 @@ def _git(words: Sequence[str]) -> Iterator[str]:
     if at is None:
         return
     verb = words[at]
-    if verb not in _GIT_ORDINARY:
+    if verb not in _GIT_ORDINARY or _sets_up(verb, words[at + 1 :]):
         yield verb
     letters, values = _GIT_LETTERS.get(verb, ("", ""))
     row = Unusual(frozenset(letters), frozenset(values), ())
@@ -246,6 +270,15 @@ def _git(words: Sequence[str]) -> Iterator[str]:
         options = options and word != "--"
         if "%G" in word or (options and _git_option(word, row, names)):
             yield word
+
+
+def _sets_up(verb: str, rest: Sequence[str]) -> bool:
+    """Whether it changes what git will start later: configuration, scheduled jobs."""
+    operands = [word for word in rest if word[:1] != "-"]
+    first = operands[0] if operands else ""
+    if verb == "config":
+        return first in _CONFIG_WRITES or (first not in _CONFIG_READS and len(operands) > 1 and not _GETS & {*rest})
+    return (verb, first) in {("maintenance", "start"), ("maintenance", "register"), ("lfs", "install")}
 
 
 def _git_option(word: str, row: Unusual, names: Sequence[str]) -> bool:

@@ -1,5 +1,6 @@
 """Commands written inside the words of other programs: option values, awk and sed programs, variables that name one."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from signoff.domain.late import late_pattern
@@ -17,6 +18,10 @@ _RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("rsync", "e", "rsh rsync-path"),
         ("scp", "S", ""),
         ("sftp", "S", ""),
+        ("tcpdump", "z", ""),
+        ("nano", "s", "speller"),
+        ("hg", "e", "ssh remotecmd"),
+        ("cpio", "", "rsh-command"),
         ("sort", "", "compress-program"),
         ("rg", "", "pre hostname-bin"),
         ("split", "", "filter"),
@@ -40,6 +45,7 @@ _AWK_STRING = late_pattern(r'"((?:[^"\\]|\\.)+)"')
 _AWK_RUNS = late_pattern(r"system|\||getline")
 _SED_RUNS = late_pattern(r"(?:^|[;\n{}!0-9$/+~,])\s*e\s+([^\n;}]+)")
 _SUBSTITUTION = late_pattern(r"\$\(((?:[^()]|\([^()]*\))*)\)|`([^`]*)`")
+_SETTING = late_pattern(r"\s*\w*command\s*[=\s]\s*(.*)", re.IGNORECASE | re.DOTALL)
 _EXTERNAL = late_pattern(r"ext::(.+)")
 _NAMES_A_COMMAND = late_pattern(
     r"(?:.*PAGER|.*EDITOR|.*_COMMAND|.*_ASKPASS|GIT_\w*(?:DIFF|SSH|PROXY\w*)|VISUAL|BROWSER|LESSOPEN|LESSCLOSE|PS[0-4]|RSYNC_RSH|SHELL|BASH_ENV|ENV)"
@@ -76,6 +82,12 @@ def assigned_command(assignment: str) -> str | None:
     return assignment.partition("=")[2] if _NAMES_A_COMMAND.match(assignment) else None
 
 
+def configured_command(setting: str) -> str | None:
+    """The value of `ProxyCommand=…` and its like, as `ssh -o` takes it: in any case, after a blank or an equals sign."""
+    found = _SETTING.match(setting)
+    return found[1] if found else None
+
+
 def _values(name: str, words: Sequence[str]) -> Iterator[tuple[int, str]]:
     letters, long = _RUNS.get(name, ("", ()))
     for index, word in enumerate(words[1:], start=1):
@@ -87,7 +99,9 @@ def _values(name: str, words: Sequence[str]) -> Iterator[tuple[int, str]]:
         else:
             letter = next((letter for letter in letters if word[:1] == "-" and letter in word), "")
             value, equals, runs = word.partition(letter)[2] if letter else "", "x", bool(letter)
-        if runs:
+        if name in ("scp", "sftp") and (found := configured_command(word.removeprefix("-o"))):
+            yield index, found
+        elif runs:
             text = value if equals and value else next(iter(words[index + 1 : index + 2]), "")
             yield index, text.removeprefix("exec=").lstrip("!:+ ")
         elif name == "git":

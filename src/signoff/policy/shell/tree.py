@@ -28,6 +28,7 @@ _ARGUMENTS = frozenset(
     "word number string raw_string concatenation ansi_c_string translated_string simple_expansion expansion arithmetic_expansion "
     "command_substitution process_substitution brace_expression regex extglob_pattern test_operator { }".split()
 )  # fmt: skip
+_ESCAPED = late_pattern(r'\\([`$\\"])')
 _LITERAL = late_pattern(r"[A-Za-z0-9_./:=@%+,-]+")
 _WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 _OPERATORS = _WRITES | {"<", "<&", "<&-", ">&-"}
@@ -95,6 +96,8 @@ class _Tree:
             self.findings.ask(self.text(node), "a brace that the shell takes for a word")
         elif kind in ("heredoc_body", "expansion"):
             self.hidden_substitutions(node)
+        elif kind == "command_substitution":
+            self.backquoted(node)
         elif kind == "variable_assignment":
             self.assignment(node)
         elif kind == "arithmetic_expansion" and self.text(node).count("(") != self.text(node).count(")"):
@@ -257,7 +260,13 @@ class _Tree:
         if node.type == "expansion" and "@P" in self.text(node):
             self.findings.ask(self.text(node), "runs what a variable holds")
         for match in re.finditer(r"`((?:[^`\\]|\\.)*)`", self.text(node), re.DOTALL):
-            follow_script(self.findings, match[1], self.depth + 1, Dialect.BASH)
+            follow_script(self.findings, _ESCAPED.sub(r"\1", match[1]), self.depth + 1, Dialect.BASH)
+
+    def backquoted(self, node: tree_sitter.Node) -> None:
+        """What is escaped between backquotes is read a second time without the backslashes: another substitution, maybe."""
+        text = self.text(node)
+        if text[:1] == "`" and "\\" in text:
+            follow_script(self.findings, _ESCAPED.sub(r"\1", text[1:-1]), self.depth + 1, Dialect.BASH)
 
 
 def _parts(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:

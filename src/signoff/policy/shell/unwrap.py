@@ -9,9 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from signoff.domain.late import late_pattern
-from signoff.policy.commands.git_commands import started_by_git
+from signoff.policy.commands.git_commands import argv_of_git, started_by_git
 from signoff.policy.commands.options import Options, is_option, leading, read_option, scan
-from signoff.policy.shell.embedded import EVALUATES, PROGRAMS, assigned_command, embedded, substitutions
+from signoff.policy.shell.embedded import (
+    EVALUATES,
+    PROGRAMS,
+    assigned_command,
+    configured_command,
+    embedded,
+    substitutions,
+)
 from signoff.policy.shell.words import Dialect, Dynamic, Kind, seen
 from signoff.policy.shell.wrappers import RUNNERS, SHELLS, WRAPPERS
 
@@ -39,7 +46,11 @@ _DIALECTS = {"bash": Dialect.BASH, "rbash": Dialect.BASH, "zsh": Dialect.ZSH}
 _SHELL = Options.of("abefhkmnpituvxBCHPlsDEr", "oO", "login noprofile norc posix restricted verbose rcfile= init-file=")
 _XARGS = Options.of("0oprtx", "adEILnPs", "null open-tty no-run-if-empty interactive verbose exit show-limits arg-file= delimiter= max-args= max-procs= max-chars= max-lines= replace= process-slot-var=")  # fmt: skip
 _SSH = Options.of("1246AaCfGgKkMNnqsTtVvXxYy", "BbcDEeFIiJLlmOopQRSWw")
-_SUDO_SHELL = Options.of("AbBEHKklnPSVvsie", "CDghpRrTtUu")
+_SUDO_SHELL = Options.of(
+    "AbBEHKklnPSVvsie",
+    "CDghpRrTtUu",
+    "shell login non-interactive preserve-env stdin set-home user= group= host= prompt= chdir=",
+)
 _WATCH = Options.of("bcdegprtwx", "nqs", "beep color differences errexit chgexit equexit precise no-rerun no-title no-wrap exec interval=")  # fmt: skip
 _SCAN_LIMIT = 40
 
@@ -130,6 +141,8 @@ def _shell(words: list[str], name: str, stdin: str | None) -> Unwrapped | None:
             return _everything(words, 1)
         index += after
     dialect = _DIALECTS.get(name, Dialect.POSIX)
+    if name == "fish" and any("C" in word or word.startswith("--i") for word in words[1:index]):
+        return _everything(words, 1)  # commands before the command
     if command:
         if index >= len(words):
             return None
@@ -184,8 +197,16 @@ def _xargs(words: list[str], stdin: str | None) -> Unwrapped | None:
     rest = words[index:]
     if not rest:
         return None
-    filled = [Dynamic.of(Kind.UNKNOWN, word) if replace in word else word for word in rest]
-    return Unwrapped(index, [[*filled, Dynamic.of(Kind.UNKNOWN, "…")]])
+    filled = _filled(rest, replace)
+    filled[0].append(Dynamic.of(Kind.UNKNOWN, "…"))
+    return Unwrapped(index, filled)
+
+
+def _filled(words: Sequence[str], mark: str) -> list[list[str]]:
+    """The words with unknown ones where the mark stands; and as written, where what is around a mark is a script."""
+    filled = [Dynamic.of(Kind.UNKNOWN, word) if mark in word else word for word in words]
+    scripts = any(mark in word and _LOOKS_LIKE_SCRIPT.search(word) for word in words)
+    return [filled, list(words)] if scripts else [filled]
 
 
 def _find(words: list[str], stdin: str | None) -> Unwrapped | None:
@@ -195,9 +216,8 @@ def _find(words: list[str], stdin: str | None) -> Unwrapped | None:
     while index < len(words):
         if words[index] in ("-exec", "-execdir", "-ok", "-okdir"):
             end = next((at for at in range(index, len(words)) if words[at] in (";", "+")), len(words))
-            argv = [Dynamic.of(Kind.UNKNOWN, word) if "{}" in word else word for word in words[index + 1 : end]]
-            if argv:
-                starts.append(argv)
+            if argv := words[index + 1 : end]:
+                starts += _filled(argv, "{}")
                 inner = inner or index + 1
             index = end
         index += 1
@@ -208,11 +228,8 @@ def _ssh(words: list[str], stdin: str | None) -> Unwrapped | None:
     found, host = leading(words, _SSH)
     if any(not option.known for option in found):
         return _everything(words, 1)
-    local = [
-        _script(option.value.split("=", 1)[-1])
-        for option in found
-        if option.name == "o" and option.value and "ommand" in option.value
-    ]
+    settings = (option.value for option in found if option.name == "o" and option.value)
+    local = [_script(text) for text in map(configured_command, settings) if text]
     _, after = leading(words, _SSH, host + 1)
     remote: list[Start] = []
     if after < len(words):
@@ -260,6 +277,9 @@ def _command(words: list[str], stdin: str | None) -> Unwrapped | None:
 
 
 def _git(words: list[str], stdin: str | None) -> Unwrapped | None:
+    argv = argv_of_git(words)
+    if argv:
+        return Unwrapped(len(words) - len(argv), [list(argv)])
     return _scripts([*started_by_git(words), *embedded("git", words)])
 
 
@@ -273,7 +293,8 @@ def _scripts(found: list[tuple[int, str]]) -> Unwrapped | None:
 
 def _evaluates(words: list[str], stdin: str | None) -> Unwrapped | None:
     """Builtins that evaluate a subscript, and so a substitution, in a word that is literal to the shell."""
-    return _scripts([(len(words), text) for text in substitutions(words)])
+    assigned = (assigned_command(word) for word in words[1:] if not isinstance(word, Dynamic))
+    return _scripts([(len(words), text) for text in (*substitutions(words), *filter(None, assigned))])
 
 
 def _alias(words: list[str], stdin: str | None) -> Unwrapped | None:
@@ -295,7 +316,9 @@ def _sudo(words: list[str], stdin: str | None) -> Unwrapped | None:
     if words[1:2] and words[1][:1] != "-":
         return _prefix(words, "sudo")
     found, index = leading(words, _SUDO_SHELL)
-    if any(option.name in "si" for option in found if option.known) and all(option.known for option in found):
+    if any(option.name in ("s", "i", "shell", "login") for option in found if option.known) and all(
+        option.known for option in found
+    ):
         rest = words[index:]
         if not rest:
             return Unwrapped(len(words), [], unknown="opens a shell with other rights")

@@ -85,6 +85,7 @@ _ANSI = late_pattern(
 _ESCAPES = dict(zip("abeEfnrtv", "\a\b\x1b\x1b\f\n\r\t\v", strict=True))
 _SEPARATORS = " \t\n;|&<>()"
 _ENDS = frozenset(_SEPARATORS)
+_BRACES = late_pattern(r"(?:-[A-Za-z])?\{\}")  # alone, or as the value of an option: no shell makes anything of them
 _ZSH_ONLY = late_pattern(r"^=|[~^#]")
 _GLOB_MARKS = late_pattern(r"([*?\[\]\\])")
 
@@ -126,7 +127,7 @@ class _Reader:
         elif group in ("escaped", "single"):
             self.literal(text)
         elif group == "braces":
-            if self.source[self.start : match.end() + 1].rstrip(_SEPARATORS) != "{}":
+            if not _BRACES.fullmatch(self.source[self.start : match.end() + 1].rstrip(_SEPARATORS)):
                 raise Refused("braces")
             self.literal(text)
         elif group == "double":

@@ -82,6 +82,9 @@ RUNNERS: dict[str, frozenset[str]] = {
         "dumb-init": "", "tini": "", "catatonit": "", "ld.so": "", "wine": "", "qemu-x86_64": "", "rlwrap": "", "expect": "", "sshpass": "", "autossh": "", "mosh": "", "pdsh": "", "ansible": "", "salt": "", "fd": "", "fdfind": "",
         "faketime": "", "cgexec": "", "choom": "", "aa-exec": "", "envdir": "", "envchain": "", "tsocks": "", "ssh-agent": "", "retry": "", "ifne": "", "sem": "", "concurrently": "", "mpirun": "", "srun": "",
         "rbenv": "exec", "pyenv": "exec", "nodenv": "exec", "goenv": "exec", "jenv": "exec", "dotenvx": "run", "cross-env": "", "cross-env-shell": "", "env-cmd": "", "infisical": "run", "chamber": "exec", "sops": "exec-env exec-file",
+        "ip": "exec", "pixi": "run", "micromamba": "run", "foreman": "run", "honcho": "run", "volta": "run", "fnm": "exec", "nvm": "exec run", "rvm": "do", "rustup": "run", "tox": "exec", "multipass": "exec", "limactl": "shell", "lima": "",
+        "toolbox": "run", "distrobox": "enter", "distrobox-enter": "", "flatpak-spawn": "", "wsl": "", "wsl.exe": "", "cmd": "", "cmd.exe": "", "powershell": "", "pwsh": "", "adb": "shell", "heroku": "run", "repo": "forall", "cargo": "watch",
+        "softlimit": "", "setuidgid": "", "envuidgid": "", "setlock": "", "lockf": "", "trickle": "", "gpg-agent": "", "execlineb": "", "with-contenv": "", "mpiexec": "",
         "rtk": "", "arch": "", "caffeinate": "", "open": "", "xdg-open": "", "dbus-launch": "", "ccache": "", "distcc": "", "scan-build": "", "bear": "", "intercept-build": "",
     }.items()
 }  # fmt: skip
