@@ -165,3 +165,36 @@ def test_one_step_that_fills_the_memory_is_refused_before_it_is_taken(text: str)
 def test_stars_that_multiply_nothing_are_fine() -> None:
     text = 'words = ["a", "*"]  # * 9\ndef f(*x, **y):\n    prefix_rule(pattern = list(x))\nf(*words)\n'
     assert read_rules(text, "a.rules").prefixes[0].pattern == (("a",), ("*",))
+
+
+@pytest.mark.parametrize(
+    "line", ["x = x + x", "x += x", 'x = "%s%s" % (x, x)', "x = [x, x]", "x = x.replace('a', x)", "x = (x, x)"]
+)
+def test_a_file_cannot_grow_out_of_itself(line: str) -> None:
+    with pytest.raises(RulesInvalid, match=r"a\.rules:2:1: `x` is made of itself"):
+        read_rules('x = "a"\n' + f"{line}\n" * 60, "a.rules")
+
+
+def test_what_is_too_much_for_the_evaluator_is_a_mistake_in_the_file() -> None:
+    with pytest.raises(RulesInvalid, match="takes too much memory"):
+        read_rules("x = list(range(1000000000))\n", "a.rules")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'q = "a"', "x = 1", 'prefix_rule(pattern = [f"a"])', 'prefix_rule(pattern = ["a"] + ["b"])', 'prefix_rule(pattern = ["a" if True else "b"])',
+        '[prefix_rule(pattern = [word]) for word in ["a"]]', "def f():\n    pass", 'pattern = ["a"]\nprefix_rule(pattern = pattern)', 'prefix_rule(pattern = "a".split())',
+    ],
+)  # fmt: skip
+def test_a_project_writes_its_rules_out(text: str) -> None:
+    with pytest.raises(RulesInvalid, match="calls with literal arguments"):
+        read_rules(text, "a.rules", Layer.PROJECT)
+
+
+def test_a_project_says_all_that_narrows() -> None:
+    text = """# why
+prefix_rule(pattern = ["git", ["push", 'reset']], decision = "prompt", match = ["git push"], not_match = ["git log"])
+network_rule(host = "h", protocol = "https", decision = "deny", justification = "no # way + more")
+"""
+    assert read_rules(text, "a.rules", Layer.PROJECT).prefixes[0].decision is Decision.ASK

@@ -13,6 +13,8 @@ from signoff.domain.errors import InvalidArguments, NotFound
 from signoff.files import beneath
 from signoff.files.beneath import Root
 
+LONGEST = 4_095  # bytes, on Linux
+
 
 def spelled(path: str, workspace: str) -> str:
     """The absolute path, without `.` and `..`. The same spelling is judged and used."""
@@ -25,7 +27,10 @@ def spelled(path: str, workspace: str) -> str:
         raise InvalidArguments(f"the path {path!r} contains {unprintable!r}")
     if path == "~" or path.startswith("~/"):
         raise InvalidArguments(f"{path!r}: write the path out, relative to the workspace")
-    return os.path.normpath(os.path.join(workspace, path))
+    whole = os.path.normpath(os.path.join(workspace, path))
+    if len(whole.encode()) > LONGEST:
+        raise InvalidArguments(f"the path {path[:40]!r}… is longer than any that the system takes")
+    return whole
 
 
 def shown(path: str, workspace: str) -> str:

@@ -26,15 +26,26 @@ def followed(intent: Intent) -> Intent:
 
 def real(path: str) -> str:
     """As os.path.realpath, by asking the kernel once instead of once for every directory on the way."""
-    if sys.platform != "linux":
-        return os.path.realpath(path)
-    try:
-        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except FileNotFoundError:  # the part that is there still counts
-        parent, name = os.path.split(path)
-        dangling = os.path.islink(path) or name in ("", ".", "..")
-        return os.path.realpath(path) if dangling or parent == path else os.path.join(real(parent or "."), name)
-    except OSError:
+    missing: list[str] = []  # the part that is there still counts
+    while True:
+        try:
+            descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC) if sys.platform == "linux" else -1
+        except FileNotFoundError:
+            parent, name = os.path.split(path)
+            if not os.path.islink(path) and name not in ("", ".", "..") and parent != path:
+                missing.append(name)
+                path = parent or "."
+                continue
+            descriptor = -1
+        except OSError:
+            descriptor = -1
+        break
+    return os.path.join(_place(descriptor, path), *reversed(missing))
+
+
+def _place(descriptor: int, path: str) -> str:
+    """Where an open file lies; without one, where the path leads as far as can be told."""
+    if descriptor < 0:
         return os.path.realpath(path)
     try:
         found = os.readlink(f"/proc/self/fd/{descriptor}")

@@ -1,7 +1,7 @@
 """Read a rule file: Starlark with three functions, `prefix_rule`, `host_executable` and `network_rule`.
 
 A file is read completely or refused: the error names file, line and column and says what to change. Evaluation is
-bounded, so that a rule file cannot hang the program.
+bounded in steps, not in memory; so a project's file, which somebody else wrote, may hold calls with literal arguments only.
 """
 
 import re
@@ -46,6 +46,11 @@ _TICKS = 20_000  # about 20 million steps: a second's work, and a thousand times
 _QUOTED = re.compile(r"""\"(?:[^"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#[^\n]*""")
 _OPERATOR = re.compile(r"[-+*/%~.|&^<>=(]|\b(?:not|and|or|if|lambda)\b")
 _GROWS = re.compile(r"[\w)\]}][ \t]*(?:\*(?!\*)|<<)|\*=")
+_GROWS_BY_ITSELF = re.compile(r"^[ \t]*(\w+)[ \t]*(?:=(?!=)[^\n]*\b\1\b[^\n]*\b\1\b|\+=[^\n]*\b\1\b)", re.MULTILINE)
+_LITERAL = late_pattern(
+    r"[\s,()\[\]=\0]|\d+\b|(?:True|False|None)\b|(?:prefix_rule|network_rule|host_executable)(?=\s*\()"
+    r"|(?:pattern|decision|match|not_match|justification|host|protocol|name|paths)(?=\s*=)"
+)
 _BRACKET = re.compile(r"[][(){}]")
 _DEEPEST, _MOST_OPERATORS = 50, 500
 _FRAME = late_pattern(r"^  \* (?P<file>.*):(?P<line>\d+), in ", re.MULTILINE)
@@ -82,9 +87,22 @@ def parse_rules(text: str, file: str, layer: Layer = Layer.FLAG) -> RuleFile:
             case "host_executable":
                 executables.append(host_executable(arguments, source))
 
+    if layer is Layer.PROJECT:
+        _require_literals(text, file)
     _refuse_bottomless(text, file)
     _evaluate(text, file, rule)
     return RuleFile(tuple(prefixes), tuple(networks), tuple(executables))
+
+
+def _require_literals(text: str, file: str) -> None:
+    """No name, operator or loop: what such a file says is as large as the file."""
+    bare, at = _QUOTED.sub("\0", text), 0
+    while at < len(bare):
+        piece = _LITERAL.match(bare, at)
+        if piece is None:
+            number = bare.count("\n", 0, at) + 1
+            _raise(file, number, 1, "a project's rules are calls with literal arguments, nothing else")
+        at = piece.end()
 
 
 def _refuse_bottomless(text: str, file: str) -> None:
@@ -94,6 +112,9 @@ def _refuse_bottomless(text: str, file: str) -> None:
     if (grows := _GROWS.search(bare)) is not None:
         number = bare.count("\n", 0, grows.start()) + 1
         _raise(file, number, 1, "multiplication and shifts have no place in rules")
+    if (grows := _GROWS_BY_ITSELF.search(bare)) is not None:
+        number = bare.count("\n", 0, grows.start(1)) + 1
+        _raise(file, number, 1, f"`{grows[1]}` is made of itself more than once, which has no place in rules")
     for number, line in enumerate(bare.split("\n"), start=1):
         operators = len(_OPERATOR.findall(line))
         for mark in _BRACKET.findall(line):
@@ -125,6 +146,10 @@ def _evaluate(text: str, file: str, rule: Callable[[str, str, list[object]], Non
         starlark.eval_with(options, module, tree, starlark.Globals.standard())
     except starlark.StarlarkError as error:
         _refuse(str(error), text, file, exhausted=ticks > _TICKS)
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # the evaluator's own end, where it is asked for too much at once
+            raise
+        _raise(file, 1, 1, "evaluation takes too much memory")
 
 
 def _caller(stack: str) -> int:
@@ -183,6 +208,8 @@ _ADVICE = {
     "expected every example": "Correct the example under `match`, or the pattern.",
     "expected example to not match": "Take the example out of `not_match`, or make the pattern longer.",
     "multiplication and shifts": "Write the rules out.",
+    "a project's rules": 'Write prefix_rule(pattern = ["git", "push"], decision = "prompt"), once for each rule.',
+    "evaluation takes too much": "Write the rules out.",
     "evaluation takes too long": "Write the rules out, or make the loop smaller.",
 }
 
