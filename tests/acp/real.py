@@ -115,6 +115,11 @@ class Client:
         told = [frame["params"] for frame in self.received if frame.get("method") == "session/update"]
         return [one["update"] for one in told if session in (None, one["sessionId"])]
 
+    def end(self) -> None:
+        """Nothing comes any more: whoever waits for an answer learns it."""
+        for waiting in self._waiting.values():
+            waiting.cancel()
+
     def check(self) -> None:
         validate(self.received[:MOST_CHECKED], self.sent)
 
@@ -162,8 +167,11 @@ class Served:
 
 
 async def _read(socket_: ClientConnection, client: Client) -> None:
-    async for message in socket_:
-        await client.take(message)
+    try:
+        async for message in socket_:
+            await client.take(message)
+    finally:
+        client.end()
 
 
 @contextlib.asynccontextmanager

@@ -127,7 +127,7 @@ def reaching(port: int) -> Any:
 def test_a_line_that_falls_silent_is_given_up_and_the_session_taken_up_on_another(tmp_path: pathlib.Path) -> None:
     async def work() -> None:
         hangs = script(tmp_path, says("one", hang=True), says("two"))
-        async with websocket(tmp_path, *hangs, "--ws-heartbeat-ms", "1000") as served, Line().to(served.port) as line:
+        async with websocket(tmp_path, *hangs, "--ws-heartbeat-ms", "3000") as served, Line().to(served.port) as line:
             began = asyncio.Event()
             handlers = Handlers(update=lambda told: began.set())
             async with Client.over(reaching(line.port), handlers) as client:

@@ -69,6 +69,8 @@ def test_what_a_text_names() -> None:
     told = entities("see README.md and pkg.mod.func, std::fs::read, E0308 in getName; TypeError")
     assert told == ["README.md", "pkg.mod.func", "std::fs::read", "E0308", "getName", "TypeError"]
     assert cut("a b c", 100) == "a b c"
+    assert entities("y" * 500 + ".txt getName") == ["getName"]  # a word that long is no name, and slow to search
+    assert cut("y" * 5_000_000 + " getName", 100) == ""
 
 
 # inject

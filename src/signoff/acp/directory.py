@@ -1,6 +1,7 @@
 """The sessions of a server: those at work here, and all that are kept. One for all connections."""
 
 import asyncio
+import contextlib
 import functools
 import os.path
 import time
@@ -10,20 +11,22 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from signoff.acp.engine import Engines, Setup
-from signoff.acp.failures import not_found
+from signoff.acp.failures import RequestFailed, not_found
 from signoff.acp.link import Link
 from signoff.acp.live import Live, Manner
 from signoff.acp.options import Chosen
 from signoff.acp.servers import tool_servers
 from signoff.acp.updates import Masks
 from signoff.agent.session_log import Configured, Entry, SessionLog
-from signoff.domain.errors import UsageError
+from signoff.domain.errors import NotFound, UsageError
 from signoff.wire import acp_schema as schema
+from signoff.wire import jsonrpc
 
 if TYPE_CHECKING:  # opened when there is a session
     from signoff.agent.sessions import Page, Sessions
 
 
+MOST_OPEN = 4_096  # each takes a descriptor, and one client must not take them all
 MOST_WAITING = 512  # idle sessions without a connection that stay open; the others are taken up from disk
 
 
@@ -76,14 +79,14 @@ class Directory:
         return live
 
     def create(self, place: Place, link: Link) -> Live:
-        setup = _setup("", place)
+        setup = self._admitted("", place)
         options, values = self._engines.choices(setup.cwd)
         log = self._kept.create(setup.cwd, values["model"], values["mode"])
         return self._opened(log, setup, Chosen(options, values), link)
 
     async def take_up(self, session_id: str, place: Place, link: Link) -> Live:
         """Load or resume: from another connection, or from disk."""
-        setup = _setup(session_id, place)
+        setup = self._admitted(session_id, place)
         while True:
             if (leaving := self._leaving.get(session_id)) is not None:
                 await asyncio.wait({leaving})
@@ -98,7 +101,7 @@ class Directory:
 
     def fork(self, session_id: str, place: Place, link: Link) -> Live:
         """A new session that begins where this one stands, with what was chosen for it."""
-        setup = _setup("", place)
+        setup = self._admitted("", place)
         chosen = self._chosen(setup.cwd, self._kept.read(session_id))
         log = self._kept.fork(session_id, setup.cwd)
         for option, value in chosen.values.items():
@@ -120,7 +123,7 @@ class Directory:
     async def delete(self, session_id: str) -> None:
         """Also if it is not there, or not any more."""
         await self.close(session_id)
-        if _is_name(session_id):
+        with contextlib.suppress(NotFound):
             self._kept.delete(session_id)
 
     async def leave(self, link: Link) -> None:
@@ -154,6 +157,12 @@ class Directory:
             await self.close(session_id)
         if "_kept" in self.__dict__:
             self._kept.close()
+
+    def _admitted(self, session_id: str, place: Place) -> Setup:
+        """Where the session is to work, if there is room for one more. Raises UsageError or RequestFailed."""
+        if len(self._live) >= MOST_OPEN and session_id not in self._live:
+            raise RequestFailed(jsonrpc.INTERNAL_ERROR, "too many sessions are open; close some", {"code": "overload"})
+        return _setup(session_id, place)
 
     def _opened(self, log: SessionLog, setup: Setup, chosen: Chosen, link: Link) -> Live:
         setup = msgspec.structs.replace(setup, session_id=log.id, values=chosen.values)
@@ -194,7 +203,3 @@ def _setup(session_id: str, place: Place) -> Setup:
         if not os.path.isdir(path):
             raise UsageError(f"{path} is no directory here")
     return Setup(session_id, os.path.normpath(place.cwd), tuple(further), tool_servers(place.mcpServers or ()))
-
-
-def _is_name(session_id: str) -> bool:
-    return bool(session_id) and all(character.isalnum() or character in "-_" for character in session_id)

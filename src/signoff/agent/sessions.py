@@ -31,6 +31,7 @@ from signoff.domain.errors import NotFound, ToolConflict, UsageError
 from signoff.ledger.place import new_run_id
 
 PAGE = 50
+LONGEST_ID = 128
 _ENDING = ".jsonl"
 
 
@@ -183,7 +184,7 @@ class Sessions:
                         yield summary
 
     def _path(self, session_id: str) -> str:
-        if not session_id or not all(character.isalnum() or character in "-_" for character in session_id):
+        if not is_name(session_id):
             raise NotFound("that is no session id", hint='See "signoff sessions list".')
         return os.path.join(self._directory, session_id + _ENDING)
 
@@ -203,6 +204,12 @@ class _Followed:
     @property
     def summary(self) -> Summary:
         return self._summary if self._last is None else with_entry(self._summary, self._last)
+
+
+def is_name(session_id: str) -> bool:
+    """Could a session be called so? Nothing else is made into a path."""
+    known = all(character.isascii() and (character.isalnum() or character in "-_") for character in session_id)
+    return known and 0 < len(session_id) <= LONGEST_ID
 
 
 def summarise(entries: Iterable[Entry]) -> Summary | None:

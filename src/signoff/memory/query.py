@@ -9,6 +9,8 @@ from signoff.domain.settings import Source
 from signoff.memory.words import STOP
 
 LONGEST = 1_200  # characters
+EXAMINED = 50_000  # of a text that is cut: further away nobody looks for names
+_LONGEST_NAME = 200
 _PROMPT_SHARE = 0.7  # of the room, if there is anything else to say
 
 _ENTITY = re.compile(
@@ -54,7 +56,7 @@ def cut(text: str, room: int, *, newest: bool = False) -> str:
     text = " ".join(text.split())
     if len(text) <= room:
         return text
-    names = entities(text)
+    names = entities(text[-EXAMINED:] if newest else text[:EXAMINED])
     kept: list[str] = []
     used = 0
     for name in reversed(names) if newest else names:
@@ -68,7 +70,8 @@ def cut(text: str, room: int, *, newest: bool = False) -> str:
 
 def entities(text: str) -> list[str]:
     """Paths, names, errors, options: what a search must not lose. Each once, in the order of the text."""
-    return list(dict.fromkeys(found for found in _ENTITY.findall(text) if found.lower() not in STOP))
+    words = " ".join(word for word in text.split() if len(word) <= _LONGEST_NAME)  # the search is slow in longer ones
+    return list(dict.fromkeys(found for found in _ENTITY.findall(words) if found.lower() not in STOP))
 
 
 def _head(text: str, room: int) -> str:
