@@ -118,7 +118,7 @@ def test_an_agent_that_dies_with_a_question_open_ends_the_conversation(
 
 def reaching(port: int) -> Any:
     factory = dial(
-        f"ws://127.0.0.1:{port}/acp", heartbeat=1.0
+        f"ws://127.0.0.1:{port}/acp", heartbeat=4.0
     )  # the first prompt loads a lot, and no pong comes meanwhile
     return address(lambda: SocketClient(factory, Reconnecting(attempts=10, base_delay=0.05)))
 
