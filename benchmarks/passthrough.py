@@ -3,6 +3,7 @@
 Each arm is the middle of a real pipeline of processes: producer | arm | consumer.
 """
 
+import contextlib
 import os
 import pathlib
 import statistics
@@ -10,14 +11,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 
 from benchmarks.figure import Figure, at_least, at_most, medians
+from benchmarks.undisturbed import undisturbed
 from signoff.wire.tool_events import ToolProgress, encode
 
 TEXT_MB = 200
 EVENTS = 200_000
 TIMES = 8  # the file is sent so often, so that starting Python does not count as passing text through
-PROMPTS = 2_000
+TURNS = 150
+PROMPTS = 100  # in a turn
 
 PUMP = """
 from signoff.supervisor.pump import Pump
@@ -59,7 +63,7 @@ def measure() -> list[Figure]:
             },
             rounds=5,
         )
-    pump, relay = prompt_latency(python(PUMP)), prompt_latency(python(RELAY))
+    pump, relay = prompt_latency(python(PUMP), python(RELAY))
     return [
         at_least("text passed through", flow["cat"] / flow["pump"], 0.6, reference="cat | cat | cat"),
         at_least(
@@ -86,19 +90,33 @@ def pipeline(source: pathlib.Path, middle: list[str]) -> None:
     assert [process.wait(timeout=300) for process in (first, second, third)] == [0, 0, 0]
 
 
-def prompt_latency(middle: list[str]) -> float:
-    """The 99th percentile of the time from writing a partial line to reading it behind the arm."""
+def prompt_latency(*arms: list[str]) -> list[float]:
+    """For each arm the 99th percentile of the time from writing a partial line to reading it behind the arm.
+
+    The arms take turns: a hundredth of the time the machine does something else, and it must be the same for all of them.
+    """
+    times: list[list[float]] = [[] for _ in arms]
+    with contextlib.ExitStack() as stack, undisturbed():
+        ends = [stack.enter_context(relayed(arm)) for arm in arms]
+        for turn in range(1 + TURNS):
+            for (into, out), found in zip(ends, times, strict=True):
+                seconds = [passed_on(into, out) for _ in range(PROMPTS)]
+                found += seconds if turn else []
+    return [statistics.quantiles(found, n=100)[98] for found in times]
+
+
+@contextlib.contextmanager
+def relayed(middle: list[str]) -> Iterator[tuple[int, int]]:
     process = subprocess.Popen(middle, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
     assert process.stdin is not None
     assert process.stdout is not None
-    into, out = process.stdin.fileno(), process.stdout.fileno()
-    times = []
-    for _ in range(PROMPTS):
-        start = time.perf_counter()
-        os.write(into, b"continue? ")
-        os.read(out, 100)
-        times.append(time.perf_counter() - start)
-    process.stdin.close()
-    process.stdout.close()
+    with process.stdin, process.stdout:
+        yield process.stdin.fileno(), process.stdout.fileno()
     process.wait(timeout=60)
-    return statistics.quantiles(times, n=100)[98]
+
+
+def passed_on(into: int, out: int) -> float:
+    start = time.perf_counter()
+    os.write(into, b"continue? ")
+    os.read(out, 100)
+    return time.perf_counter() - start

@@ -34,12 +34,14 @@ from signoff.domain.review import (
     ToolRule,
 )
 from signoff.domain.verdict import Match, Verdict
-from signoff.policy.parsed_cmd import parse_command
 
 if TYPE_CHECKING:
     import json
+
+    from signoff.policy import parsed_cmd as parsed_commands
 else:
     json = late("json")
+    parsed_commands = late("signoff.policy.parsed_cmd")
 
 RETRY_REASON = "command failed; retry without sandbox?"
 REJECTED = "rejected by user"
@@ -99,7 +101,7 @@ def _event(
                 turn_id=turn_id,
                 command=command,
                 cwd=cwd,
-                parsed_cmd=parse_command(command),
+                parsed_cmd=parsed_commands.parse_command(command),
                 reason=reason,
                 proposed_execpolicy_amendment=amendment,
             )

@@ -5,15 +5,20 @@ holds a secret is not offered and not kept.
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from signoff.approvals.request import Offer, Width
-from signoff.domain.late import late_pattern
+from signoff.domain.late import late, late_pattern
 from signoff.domain.review import ApprovedExecpolicyAmendment, ApprovedForSession, Scope, ToolRule
 from signoff.domain.settings import Redact
 from signoff.ledger.redact import Redactor
-from signoff.policy.commands import Dangerous, classify
 from signoff.policy.execpolicy.amend import has_subcommands, opens_everything, prefix_line
 from signoff.policy.rules.approved import rule_text
+
+if TYPE_CHECKING:
+    from signoff.policy import commands
+else:
+    commands = late("signoff.policy.commands")
 
 _SUBCOMMAND = late_pattern(r"[a-z][a-z0-9_:-]*")
 
@@ -74,7 +79,7 @@ def unsavable(words: tuple[str, ...]) -> str | None:
     """Why these words are never kept as a rule; None: they may be."""
     if opens_everything(words):
         return "it would allow everything its program can run; add words"
-    if isinstance(classify(words), Dangerous):
+    if isinstance(commands.classify(words), commands.Dangerous):
         return "it destroys something, so it is asked about every time"
     return "it holds a secret, and rules are kept in a file" if holds_secret(words) else None
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -10,18 +10,25 @@ from signoff.approvals.remember import holds_secret, unsavable, words_of
 from signoff.domain.context import Context
 from signoff.domain.errors import UsageError
 from signoff.domain.intent import Intent
+from signoff.domain.late import late
 from signoff.domain.requirement import Requirement, Skip
 from signoff.domain.review import ApprovedExecpolicyAmendment, Scope, ToolRule
 from signoff.domain.settings import ApprovalPolicy, Audit
 from signoff.domain.verdict import Decision, Judgement, Layer, Match, Source, Verdict
-from signoff.policy.decide import decide
 from signoff.policy.execpolicy.rule import PrefixRule
-from signoff.policy.places import PATCH_TOOL
-from signoff.policy.propose import proposed_amendment, proposed_rules
-from signoff.policy.requirement import requirement
 from signoff.policy.rules.approved import in_force
 from signoff.policy.rules.written import PolicyRule
 from signoff.policy.ruleset import Rules
+
+if TYPE_CHECKING:
+    from signoff.policy import decide as deciding
+    from signoff.policy import places, propose
+    from signoff.policy import requirement as requiring
+else:
+    deciding = late("signoff.policy.decide")
+    places = late("signoff.policy.places")
+    propose = late("signoff.policy.propose")
+    requiring = late("signoff.policy.requirement")
 
 _OFF = Match("policy.off", Decision.ALLOW, Source(Layer.FLAG), reason="judging is switched off")
 
@@ -53,19 +60,20 @@ class SessionRules:
         if self._audit is Audit.OFF:
             return Verdict(Decision.ALLOW, (Judgement(None, Decision.ALLOW, (_OFF,)),)), Skip()
         rules, context = self._in_force(granted)
-        verdict = decide(intent, rules, context)
+        verdict = deciding.decide(intent, rules, context)
         # what could be remembered matters only to somebody who is asked
-        return verdict, requirement(intent, verdict, context, rules if verdict.decision is Decision.ASK else None)
+        asked = rules if verdict.decision is Decision.ASK else None
+        return verdict, requiring.requirement(intent, verdict, context, asked)
 
     def proposed(self, intent: Intent, verdict: Verdict, granted: tuple[str, ...] = ()) -> tuple[str, ...] | None:
         rules, context = self._in_force(granted)
-        return proposed_amendment(intent, verdict, context, rules)
+        return propose.proposed_amendment(intent, verdict, context, rules)
 
     def proposed_rules(self, intent: Intent, verdict: Verdict, granted: tuple[str, ...] = ()) -> tuple[ToolRule, ...]:
         rules, context = self._in_force(granted)
-        found = proposed_rules(intent, verdict, context, rules)
+        found = propose.proposed_rules(intent, verdict, context, rules)
         # a patch is asked about under `untrusted` whatever the rules say
-        always = intent.tool == PATCH_TOOL and context.approval is ApprovalPolicy.UNTRUSTED
+        always = intent.tool == places.PATCH_TOOL and context.approval is ApprovalPolicy.UNTRUSTED
         return () if always else found
 
     def _in_force(self, granted: tuple[str, ...]) -> tuple[Rules, Context]:

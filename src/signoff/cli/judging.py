@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -18,14 +18,21 @@ from signoff.config.rules import Found, Places, find, named
 from signoff.domain.context import Context
 from signoff.domain.errors import UsageError
 from signoff.domain.intent import Intent
+from signoff.domain.late import late
 from signoff.domain.requirement import Requirement
 from signoff.domain.settings import ApprovalPolicy, SandboxMode
 from signoff.domain.verdict import Verdict
 from signoff.files.links import followed
-from signoff.policy.decide import decide
-from signoff.policy.intents import argv_intent, script_intent
-from signoff.policy.requirement import requirement
 from signoff.policy.ruleset import Rules
+
+if TYPE_CHECKING:
+    from signoff.policy import decide as deciding
+    from signoff.policy import intents
+    from signoff.policy import requirement as requiring
+else:  # most who take their options from here judge later, or never
+    deciding = late("signoff.policy.decide")
+    intents = late("signoff.policy.intents")
+    requiring = late("signoff.policy.requirement")
 
 rules_option = click.option(
     "-r", "--rules", "files", multiple=True, metavar="FILE", help="Judge by this file only; may be repeated."
@@ -49,14 +56,14 @@ class Judge(msgspec.Struct, frozen=True):
     context: Context
 
     def judge(self, intent: Intent) -> tuple[Verdict, Requirement]:
-        verdict = decide(intent, self.rules, self.context)
-        return verdict, requirement(intent, verdict, self.context, self.rules)
+        verdict = deciding.decide(intent, self.rules, self.context)
+        return verdict, requiring.requirement(intent, verdict, self.context, self.rules)
 
     def argv(self, words: tuple[str, ...]) -> Intent:
-        return followed(argv_intent(words, cwd=self.context.workspace, home=self.context.home or "/"))
+        return followed(intents.argv_intent(words, cwd=self.context.workspace, home=self.context.home or "/"))
 
     def script(self, text: str) -> Intent:
-        return followed(script_intent(text, cwd=self.context.workspace, home=self.context.home or "/"))
+        return followed(intents.script_intent(text, cwd=self.context.workspace, home=self.context.home or "/"))
 
 
 def judge_of(output: Output, files: tuple[str, ...], approval: str | None, sandbox: str | None) -> Judge:

@@ -4,6 +4,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,6 +18,7 @@ from signoff.cli.wiring_prompt import Prompted
 from signoff.config import locations
 from signoff.config.layers import Configuration
 from signoff.domain.event import RunEvent, Warned
+from signoff.domain.late import late
 from signoff.domain.review import ReviewDecision
 from signoff.domain.settings import DenyExit
 from signoff.ledger.records import Event
@@ -29,11 +31,15 @@ from signoff.supervisor.ends import Ending
 from signoff.supervisor.events_out import EventsOut
 from signoff.supervisor.foreign import mapping_of
 from signoff.supervisor.hang import Patience
-from signoff.supervisor.relay import Relay
 from signoff.supervisor.run import Demands, Limits, Watch, supervise
 from signoff.supervisor.session import Output as Sinks
 from signoff.supervisor.session import ParsedEvent, Session, Spec
 from signoff.wire.jsonl import Demand, Modes
+
+if TYPE_CHECKING:
+    from signoff.supervisor import relay as keys
+else:
+    keys = late("signoff.supervisor.relay")
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,7 +71,7 @@ class Keyboard:
 
     def __init__(self, reviewer: Reviewer) -> None:
         self._reviewer = reviewer
-        self.relay: Relay | None = None
+        self.relay: keys.Relay | None = None
         self.name = reviewer.name
         self.is_person = reviewer.is_person
 
@@ -255,9 +261,9 @@ def _demands(options: Options) -> Demands:
 
 
 @contextlib.contextmanager
-def _keys(session: Session) -> Iterator[Relay | None]:
+def _keys(session: Session) -> Iterator["keys.Relay | None"]:
     if session.child.terminal is None or not sys.stdin.isatty():
         yield None
         return
-    with Relay(sys.stdin.fileno(), session.child.terminal) as relay:
+    with keys.Relay(sys.stdin.fileno(), session.child.terminal) as relay:
         yield relay

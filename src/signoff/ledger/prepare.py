@@ -79,7 +79,8 @@ class Preparation:
             case Event():
                 return replace(record, data=value(record.data))
             case Genesis():
-                command, environment = self._words(record.command), value(record.environment)
+                command = self._words(record.command)
+                environment = {name: text(said) for name, said in record.environment.items()}  # the names are ours
                 return replace(record, command=command, environment=environment, key_id=self.key_id)
             case Close():
                 return replace(record, reason=text(record.reason))

@@ -8,13 +8,18 @@ import enum
 import functools
 import os.path
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from signoff.domain.errors import ConfigError
 from signoff.domain.intent import Action, Aspect, Escalation, FileDelete, FileRead, FileWrite, Host, Intent, Opaque
+from signoff.domain.late import late
 from signoff.files.links import real
-from signoff.policy.shell import read_argv, read_script
+
+if TYPE_CHECKING:
+    from signoff.policy import shell
+else:
+    shell = late("signoff.policy.shell")
 
 
 class Kind(enum.StrEnum):
@@ -76,7 +81,6 @@ MOST_VALUES = 1_000
 DEEPEST = 4
 _LONGEST_PATH = 4_096
 _SHORT = 1_000  # characters of a command worth remembering; agents run the same ones again and again
-_read_again = functools.lru_cache(maxsize=256)(read_script)
 _NOT_WRITING = frozenset(Action) - {Action.WRITE}
 
 _PATCH_MARKS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ", "+++ b/", "+++ ", "--- a/")
@@ -176,10 +180,10 @@ class _Reader:
         words = tuple(value) if isinstance(value, list) and all(isinstance(word, str) for word in value) else None
         if words:
             self.argv = words
-            yield from read_argv(words, cwd=self._cwd, home=self._home).aspects
+            yield from shell.read_argv(words, cwd=self._cwd, home=self._home).aspects
         elif isinstance(value, str):
             self.argv = ("bash", "-c", value)
-            read = _read_again if len(value) <= _SHORT else read_script
+            read = _read_again if len(value) <= _SHORT else shell.read_script
             yield from read(value, cwd=self._cwd, home=self._home).aspects
         else:
             yield Opaque(str(value)[:200], "a command that is neither text nor a list of words")
@@ -209,6 +213,11 @@ class _Reader:
         if not host:
             return Opaque(text[:200], "an address without a host")
         return Host(host, port, parts.scheme or None)
+
+
+@functools.lru_cache(maxsize=256)
+def _read_again(script: str, *, cwd: str, home: str) -> "shell.Reading":
+    return shell.read_script(script, cwd=cwd, home=home)
 
 
 def _names_a_path(key: str, text: str) -> bool:

@@ -1,5 +1,6 @@
 """One supervised run from start to end: wait, watch the clocks, obey signals, and leave nothing behind."""
 
+import importlib
 import os
 import select
 import signal
@@ -21,6 +22,8 @@ from signoff.supervisor.hang import Finding, Patience, Signs, look
 from signoff.supervisor.session import Session
 
 TICK_MS = 250
+JUDGING = ("signoff.policy.shell", "signoff.policy.requirement")  # loaded while the child starts, not before it
+STARTING_MS = 10
 FATAL = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
@@ -107,6 +110,9 @@ class _Overseer:
         poll = select.poll()
         poll.register(self._session.child.ended, select.POLLIN)
         poll.register(self._watch.wake, select.POLLIN)
+        if not poll.poll(STARTING_MS):
+            for name in JUDGING:
+                importlib.import_module(name)
         while True:
             poll.poll(TICK_MS)
             if (status := self._session.wait(0)) is not None:

@@ -81,7 +81,7 @@ def assigned(text: str, folded: str) -> Iterator[Span]:
     """Every value in `text` whose name promises a secret and that keeps the promise."""
     reader = Reader(text)
     for keyword in KEYWORDS:
-        for found in _pattern(keyword).finditer(folded):
+        for found in _pattern(keyword).finditer(folded) if keyword in folded else ():
             span = _judge(reader, found)
             if span is not None:
                 yield span

@@ -53,6 +53,11 @@ _WEAK = pattern(
 )
 
 
+# Every name that one of the three speaks about has one of these in it, and most names have none.
+_HINTS = ("pass", "pwd", "pw", "psw", "clave", "kennwort", "secret", "token", "bearer", "cred", "key", "auth", "cookie", "sess",
+          "salt", "dsn", "webhook", "client")  # fmt: skip
+
+
 def words(name: str) -> list[str]:
     return [word.lower() for word in _WORDS.findall(name)]
 
@@ -60,11 +65,13 @@ def words(name: str) -> list[str]:
 @functools.lru_cache(maxsize=4096)
 def promise(name: str) -> Promise:
     """`name` is an identifier as written, perhaps dotted or with blanks."""
+    plain = name.lower()
+    if not any(hint in plain for hint in _HINTS):
+        return Promise.NONE
     parts = words(name)
     if not parts:
         return Promise.NONE
-    folded = "_".join(parts) if any(letter.isupper() for letter in name) else name.lower()
-    plain = name.lower()
+    folded = "_".join(parts) if any(letter.isupper() for letter in name) else plain
     if _VETO.search(plain) or parts[-1] in _LAST:
         return Promise.NONE
     for telling, result in ((_CHOSEN, Promise.CHOSEN), (_STRONG, Promise.STRONG), (_WEAK, Promise.WEAK)):
