@@ -12,6 +12,7 @@ import pytest
 import schemathesis
 import uvicorn
 from hypothesis import HealthCheck, given, settings
+from starlette.applications import Starlette
 
 from signoff.domain.errors import (
     ConfigError,
@@ -41,16 +42,23 @@ def store(tmp_path: pathlib.Path) -> Embedded:
 
 @pytest.fixture
 def url(store: Embedded) -> Iterator[str]:
+    yield from served(application(store, "1.0", TOKEN))
+
+
+def served(service: Starlette) -> Iterator[str]:
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(
-        uvicorn.Config(application(store, "1.0", TOKEN), log_level="error", lifespan="off", ws="none")
-    )
+    server = uvicorn.Server(uvicorn.Config(service, log_level="error", lifespan="off", ws="none"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     server.should_exit = True
     thread.join(10)
     listening.close()
+
+
+@pytest.fixture
+def open_url(store: Embedded) -> Iterator[str]:
+    yield from served(application(store, "1.0"))
 
 
 def call(url: str, path: str, body: object = None, *, method: str = "POST", **headers: str) -> tuple[int, Any]:
@@ -160,7 +168,7 @@ def test_the_service_keeps_what_its_document_promises(store: Embedded) -> None:
         )
         @given(case=found.ok().as_strategy())
         def check(case: Any) -> None:
-            case.call_and_validate()
+            case.call_and_validate(headers={"Host": "localhost"})
 
         check()
 
@@ -273,3 +281,27 @@ def test_a_service_that_never_answers_is_not_waited_for() -> None:
 def test_an_address_must_be_one(address: str) -> None:
     with pytest.raises(ConfigError):
         Client(address)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Host": "localhost:1"}, 200),
+        ({"Host": "[::1]:1"}, 200),
+        ({"Host": "pages.example"}, 403),  # a name that was made to point here
+        ({"Host": "127.0.0.1.pages.example:1"}, 403),
+        ({"Origin": "https://pages.example"}, 403),
+        ({"Origin": "null"}, 403),
+    ],
+)
+def test_without_a_token_no_page_of_a_browser_is_served(open_url: str, headers: dict[str, str], status: int) -> None:
+    assert call(open_url, "/v1/qa/search", {"project_id": "p", "query": "x"}, **headers)[0] == status
+
+
+def test_a_request_that_announces_too_much_is_not_waited_for(url: str) -> None:
+    host, _, port = url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        head = f"POST /v1/qa/search HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json"
+        connection.sendall(f"{head}\r\nContent-Length: 99999999999999\r\n\r\n".encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 413")

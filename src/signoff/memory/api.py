@@ -121,6 +121,7 @@ OPERATIONS = (
 _PROBLEMS = {
     "400": "The request contradicts itself, or holds a secret.",
     "401": "No token, or not the right one.",
+    "403": "Without a token: not a program of this machine, but maybe a page in a browser.",
     "404": "Nothing is remembered under that id.",
     "413": "The request is too large.",
     "415": "The request is not JSON.",

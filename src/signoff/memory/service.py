@@ -4,6 +4,7 @@ Needs the extra `signoff[serve]`; only `signoff memory serve` imports this modul
 """
 
 import hmac
+import ipaddress
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -11,7 +12,7 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -35,7 +36,7 @@ class _Refusal(Exception):
 
 
 def application(store: Embedded, version: str, token: str = "") -> Starlette:
-    """An empty token lets everybody in; whoever listens on more than this machine must have one."""
+    """An empty token lets in every program of this machine; whoever listens on more than that must have one."""
     service = _Service(store)
     document = _json(200, api.document(version, secured=bool(token)))
     posts = {
@@ -68,7 +69,11 @@ def _guarded(handler: Handler, token: str) -> Handler:
                 request.headers.get("authorization", "").encode(), f"Bearer {token}".encode()
             ):
                 return _problem(401, "memory.unauthorized", "a bearer token is needed", {"WWW-Authenticate": "Bearer"})
+            if not token and _may_be_a_page(request):
+                return _problem(403, "memory.unauthorized", "without a token only programs of this machine are served")
             return await handler(request)
+        except ClientDisconnect:
+            return Response(status_code=400)  # nobody is there to read it
         except _Refusal as refusal:
             return _problem(refusal.status, refusal.code, str(refusal))
         except MemoryBadRequest as error:
@@ -79,6 +84,17 @@ def _guarded(handler: Handler, token: str) -> Handler:
             return _problem(503, error.code, error.message)
 
     return guarded
+
+
+def _may_be_a_page(request: Request) -> bool:
+    """A page in a browser cannot hide its Origin, nor the name it was led to this machine by."""
+    host = request.headers.get("host", "").lower()
+    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    try:
+        local = name == "localhost" or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        local = False
+    return not local or "origin" in request.headers
 
 
 class _Service:
@@ -136,10 +152,14 @@ async def _body(request: Request, kind: type[T]) -> T:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise _Refusal(415, "memory.bad_request", "the request must be application/json")
     data = bytearray()
+    announced = request.headers.get("content-length", "")
+    too_large = _Refusal(413, "memory.bad_request", f"the request has more than {LARGEST_REQUEST} bytes")
+    if announced.isdecimal() and int(announced[:20]) > LARGEST_REQUEST:
+        raise too_large  # before waiting for it
     async for chunk in request.stream():
         data += chunk
         if len(data) > LARGEST_REQUEST:
-            raise _Refusal(413, "memory.bad_request", f"the request has more than {LARGEST_REQUEST} bytes")
+            raise too_large
     try:
         told = msgspec.json.decode(data)
         if isinstance(told, dict):

@@ -23,6 +23,8 @@ class OverHttpx:
             self._client = httpx.AsyncClient(headers=self._headers, timeout=self._limits, verify=verify)
         try:
             async with self._client.stream(method, url, content=body or None) as response:
+                if response.headers.get("content-encoding", "identity").lower() != "identity":
+                    raise Lost("the answer is compressed, which nobody asked for")  # little can become too much
                 yield HttpxResponse(response)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise Unreachable(str(error) or "no answer") from None
