@@ -44,7 +44,7 @@ class Surroundings(msgspec.Struct, frozen=True):
 
 
 class Engine(Protocol):
-    async def turn(self, parts: tuple[Text | Image, ...]) -> TurnEnd: ...
+    def turn(self, parts: tuple[Text | Image, ...]) -> Awaitable[TurnEnd]: ...
 
     async def command(self, name: str, rest: str) -> str | None:
         """The answer to a slash command; None: it is none of ours."""

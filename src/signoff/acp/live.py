@@ -150,13 +150,13 @@ class Live:
             self._silent = True
             self.turn = None
             self.touched = time.monotonic()
-            if self.setup != self._opened_with:
+            if self._outdated:
                 await self._leave_engine()
 
     async def work(self, parts: tuple[Text | Image, ...], command: tuple[str, str] | None) -> TurnEnd:
         """Do what was asked for. From here on the client is told what happens."""
         self.title = self.title or first_line(Message("user", parts).text)
-        if self.setup != self._opened_with:
+        if self._outdated:
             await self._leave_engine()
         if self._engine is None:
             self._opened_with = self.setup
@@ -195,8 +195,13 @@ class Live:
     async def move(self, setup: Setup) -> None:
         """Another client took the session up, perhaps elsewhere. A running turn ends where it began."""
         self.setup = msgspec.structs.replace(setup, values=self.chosen.values)
-        if self.turn is None and self.setup != self._opened_with:
+        if self.turn is None and self._outdated:
             await self._leave_engine()
+
+    @property
+    def _outdated(self) -> bool:
+        """Was the engine opened for another setup?"""
+        return self.setup is not self._opened_with and self.setup != self._opened_with
 
     async def _leave_engine(self) -> None:
         engine, self._engine = self._engine, None

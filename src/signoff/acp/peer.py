@@ -167,7 +167,8 @@ class Peer:
     def _over(self, call: Call) -> None:
         key = _key(call)
         self.running.pop(key, None)
-        self._outliving.pop(key, None)
+        if self._outliving:
+            self._outliving.pop(key, None)
 
     async def _answer_later(self, call: Call, outcome: Coroutine[Any, Any, object]) -> None:
         try:

@@ -43,12 +43,9 @@ class Telemetry:
         self, sink: Sink | None, *, warn: Callable[[str], object], clock: Callable[[], float] = time.time
     ) -> None:
         self._sink = sink
+        self.wanted = sink is not None
         self._warn = warn
         self._clock = clock
-
-    @property
-    def wanted(self) -> bool:
-        return self._sink is not None
 
     def tell(
         self, name: Name, session_id: str | None = None, request_id: int | str | None = None, **attributes: Any

@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from signoff.acp import blocks
 from signoff.agent.event import AgentEvent, CallAnnounced, Compacted, Look, MessageDone, UsageNoted
-from signoff.domain.call import ToolCall, ToolResult
+from signoff.domain.call import ToolCall
 from signoff.domain.event import CallFinished, CallProgress, FileEdited, PlanEntry, PlanUpdated, Warned
 from signoff.domain.visible import visible
 from signoff.providers.provider import ReasoningDelta, Retrying, TextDelta
@@ -60,41 +60,40 @@ class Narration:
         return self._calls.get(call_id)
 
     def updates(self, event: AgentEvent) -> Sequence[schema.SessionUpdate]:
-        match event:
-            case TextDelta(text=text):
-                return (schema.AgentMessageChunk(content=blocks.text(text), messageId=self._message),)
-            case ReasoningDelta(text=text):
-                return (schema.AgentThoughtChunk(content=blocks.text(text), messageId=f"{self._message}-thought"),)
-            case MessageDone() | Retrying():  # what was streamed of the answer so far is void; the next one is another
-                self._answer += 1
-                return ()
-            case CallAnnounced(call=call, look=look):
-                return (self._announced(call, look),)
-            case CallProgress(call_id=call_id, text=text):
-                return self._progress(call_id, text)
-            case FileEdited(call_id=call_id):
-                self._told.setdefault(call_id, []).extend(_diff(event))
-                return ()
-            case CallFinished(result=result):
-                return self._finished(result)
-            case _:
-                return self._about_the_session(event)
+        tell = _TELLING.get(type(event))
+        return () if tell is None else tell(self, event)
 
-    def _about_the_session(self, event: AgentEvent) -> Sequence[schema.SessionUpdate]:
-        match event:
-            case PlanUpdated(entries=entries):
-                return (plan(entries),)
-            case UsageNoted(context_tokens=used, context_limit=size, total=total):
-                cost = UNSET if total.cost_usd is None else schema.Cost(amount=total.cost_usd, currency="USD")
-                return (schema.UsageUpdate(used=used, size=size, cost=cost),)
-            case Warned(message=message) if self.offered.notices:
-                return (schema.Notice(severity="warning", title=visible(self._masks.text(message))),)
-            case Compacted(before_tokens=before, after_tokens=after) if self.offered.compaction:
-                told = schema.TextContent(text=f"The conversation was condensed from {before} to {after} tokens.")
-                name = f"{self._message}-condensed"
-                return (schema.CompactionUpdate(compactionId=name, status="completed", summary=[told]),)
-            case _:
-                return ()
+    def _text(self, event: TextDelta) -> Sequence[schema.SessionUpdate]:
+        return (schema.AgentMessageChunk(content=blocks.text(event.text), messageId=self._message),)
+
+    def _thought(self, event: ReasoningDelta) -> Sequence[schema.SessionUpdate]:
+        return (schema.AgentThoughtChunk(content=blocks.text(event.text), messageId=f"{self._message}-thought"),)
+
+    def _next_answer(self, _: MessageDone | Retrying) -> Sequence[schema.SessionUpdate]:
+        """Where the model tries again, what was streamed of the answer so far is void; the next one is another."""
+        self._answer += 1
+        return ()
+
+    def _edited(self, event: FileEdited) -> Sequence[schema.SessionUpdate]:
+        self._told.setdefault(event.call_id, []).extend(_diff(event))
+        return ()
+
+    def _usage(self, event: UsageNoted) -> Sequence[schema.SessionUpdate]:
+        spent = event.total.cost_usd
+        cost = UNSET if spent is None else schema.Cost(amount=spent, currency="USD")
+        return (schema.UsageUpdate(used=event.context_tokens, size=event.context_limit, cost=cost),)
+
+    def _warned(self, event: Warned) -> Sequence[schema.SessionUpdate]:
+        if not self.offered.notices:
+            return ()
+        return (schema.Notice(severity="warning", title=visible(self._masks.text(event.message))),)
+
+    def _compacted(self, event: Compacted) -> Sequence[schema.SessionUpdate]:
+        if not self.offered.compaction:
+            return ()
+        says = f"The conversation was condensed from {event.before_tokens} to {event.after_tokens} tokens."
+        told, name = schema.TextContent(text=says), f"{self._message}-condensed"
+        return (schema.CompactionUpdate(compactionId=name, status="completed", summary=[told]),)
 
     def terminal(self, call_id: str, terminal_id: str) -> Sequence[schema.SessionUpdate]:
         """The call runs in a terminal of the client's."""
@@ -106,14 +105,14 @@ class Narration:
     def _message(self) -> str:
         return f"{self._prefix}-{self._answer}"
 
-    def _announced(self, call: ToolCall, look: Look) -> schema.ToolCall:
-        exact = described(call, look, self._cwd)
-        self._calls[call.tool_call_id] = exact
-        return msgspec.structs.replace(
-            exact, title=self._masks.text(exact.title), rawInput=bounded(self._masks.value(call.args))
-        )
+    def _announced(self, event: CallAnnounced) -> Sequence[schema.SessionUpdate]:
+        call = event.call
+        exact = self._calls[call.tool_call_id] = described(call, event.look, self._cwd)
+        title, args = self._masks.text(exact.title), bounded(self._masks.value(call.args))
+        return (msgspec.structs.replace(exact, title=title, rawInput=args),)
 
-    def _progress(self, call_id: str, text: str) -> Sequence[schema.SessionUpdate]:
+    def _progress(self, event: CallProgress) -> Sequence[schema.SessionUpdate]:
+        call_id, text = event.call_id, event.text
         due, tail = self._tails.get(call_id, (0.0, ""))
         tail, now = (tail + text)[-TAIL:], self._clock()
         if now < due or call_id not in self._calls:
@@ -123,7 +122,8 @@ class Narration:
         content = [*self._told.get(call_id, ()), schema.Content(content=blocks.text(self._masks.text(tail)))]
         return (schema.ToolCallProgress(toolCallId=call_id, content=content),)
 
-    def _finished(self, result: ToolResult) -> Sequence[schema.SessionUpdate]:
+    def _finished(self, event: CallFinished) -> Sequence[schema.SessionUpdate]:
+        result = event.result
         call = self._calls.pop(result.tool_call_id, None)
         told = self._told.pop(result.tool_call_id, [])
         self._tails.pop(result.tool_call_id, None)
@@ -140,6 +140,22 @@ class Narration:
             rawOutput=UNSET if output is None else bounded(self._masks.value(output)),
         )
         return (done,)
+
+
+_TELLING: Mapping[type, Callable[[Narration, Any], Sequence[schema.SessionUpdate]]] = {
+    TextDelta: Narration._text,
+    ReasoningDelta: Narration._thought,
+    MessageDone: Narration._next_answer,
+    Retrying: Narration._next_answer,
+    CallAnnounced: Narration._announced,
+    CallProgress: Narration._progress,
+    FileEdited: Narration._edited,
+    CallFinished: Narration._finished,
+    PlanUpdated: lambda _, event: (plan(event.entries),),
+    UsageNoted: Narration._usage,
+    Warned: Narration._warned,
+    Compacted: Narration._compacted,
+}  # of all other events a client is told nothing
 
 
 def described(call: ToolCall, look: Look, cwd: str) -> schema.ToolCall:

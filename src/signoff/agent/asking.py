@@ -166,7 +166,8 @@ class Asking:
                 listening.hear(event)
                 if (congestion := self._breathe()) is not None:
                     await congestion
-        finally:
+        except BaseException:
             close = getattr(stream, "aclose", None)
             if close is not None:
                 await close()
+            raise

@@ -30,9 +30,12 @@ def tokens(messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> int:
 
 def size(message: Message) -> int:
     """In characters; an image counts as many as its tokens would be."""
-    parts = sum(len(part.text) if isinstance(part, Text) else 4 * IMAGE_TOKENS for part in message.content)
-    requests = sum(len(request.name) + len(request.arguments) for request in message.tool_requests)
-    return parts + requests + len(message.reasoning) + len(message.carry)
+    characters = len(message.reasoning) + len(message.carry)
+    for part in message.content:
+        characters += len(part.text) if isinstance(part, Text) else 4 * IMAGE_TOKENS
+    for request in message.tool_requests:
+        characters += len(request.name) + len(request.arguments)
+    return characters
 
 
 def split(messages: Sequence[Message], room: int) -> int:

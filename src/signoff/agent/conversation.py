@@ -145,4 +145,7 @@ def last_text(conversation: Conversation) -> str:
 
 def first_line(text: str) -> str:
     """What a text is about, as far as its beginning says it."""
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")[:LONGEST_TITLE]
+    for line in text.splitlines():
+        if stripped := line.strip():
+            return stripped[:LONGEST_TITLE]
+    return ""

@@ -42,13 +42,14 @@ class Budget:
 
     def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
         self._limits = limits
+        self._unlimited = limits.unlimited
         self._clock = clock
         self._started = clock()
         self._allowed = 1
         self.spent = Spent()
 
     def reached(self) -> Pause | None:
-        if self._limits.unlimited:
+        if self._unlimited:
             return None
         used: tuple[tuple[str, float | None, float], ...] = (
             ("model answers", self._limits.max_turns, self.spent.requests),

@@ -6,7 +6,7 @@ import functools
 import os
 import resource
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,9 +155,9 @@ class _Opened:
             return cls(stack.pop_all(), wired, setup)
         raise AssertionError("unreachable")
 
-    async def turn(self, parts: tuple[Text | Image, ...]) -> TurnEnd:
-        end: TurnEnd = await self._wired.turn(parts)
-        return end
+    def turn(self, parts: tuple[Text | Image, ...]) -> Awaitable[TurnEnd]:
+        turn: Awaitable[TurnEnd] = self._wired.turn(parts)
+        return turn
 
     async def command(self, name: str, rest: str) -> str | None:
         match name:

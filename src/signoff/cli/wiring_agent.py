@@ -3,7 +3,7 @@
 import contextlib
 import datetime
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +64,11 @@ class Wired:
         self._system = agent.model.system
         self._remembering = remembering
 
-    async def turn(self, parts: tuple[Text | Image, ...]) -> TurnEnd:
+    def turn(self, parts: tuple[Text | Image, ...]) -> Coroutine[Any, Any, TurnEnd]:
         asked = Message("user", parts).text
         remembered = self._remembering.before(asked)
         self.agent.model.system = f"{self._system}\n\n{remembered}" if remembered else self._system
-        return await self.agent.turn(self.conversation, parts)
+        return self.agent.turn(self.conversation, parts)
 
     def learn(self, status: int, text: str) -> None:
         """After the last turn: tell the memory how it went."""

@@ -7,6 +7,7 @@ Failure        id, error               one of our requests went wrong; id null o
 Malformed      anything else           answered with the error it names, and the connection lives on
 """
 
+import functools
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
@@ -156,7 +157,12 @@ def request(request_id: RequestId, method: str, params: object) -> bytes:
 
 
 def notification(method: str, params: object) -> bytes:
-    return b'{"jsonrpc":"2.0","method":%b,"params":%b}' % (_encode(method), _encode(params))
+    return b"%b%b}" % (_notifying(method), _encode(params))
+
+
+@functools.cache  # our own methods are few
+def _notifying(method: str) -> bytes:
+    return b'{"jsonrpc":"2.0","method":%b,"params":' % _encode(method)
 
 
 def result(request_id: RequestId, value: object) -> bytes:

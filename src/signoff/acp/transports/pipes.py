@@ -79,7 +79,12 @@ class Pipes:
                 self._peer.receive(line)
         for _ in range(self._lines.overlong - overlong):
             self.write(jsonrpc.error(None, jsonrpc.INVALID_REQUEST, f"a frame has at most {self.limits.frame} bytes"))
-        self._flush()
+        if self._out or not chunk:
+            self._flush()
+        else:
+            self._loop.call_soon(
+                self._flush
+            )  # behind the first step of what was begun, so that its words leave at once
         if not chunk:
             self._stop_reading()
             self.ended.set()
