@@ -1,5 +1,6 @@
 """What a benchmark gives back, and the one way to time things fairly: interleaved rounds, medians, ratios."""
 
+import random
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -31,12 +32,15 @@ def at_least(name: str, value: float, bar: float, *, reference: str, unit: str =
 
 
 def medians(arms: Mapping[str, Callable[[], object]], *, rounds: int, warm_up: int = 1) -> dict[str, float]:
-    """Median seconds of each arm. The arms take turns, so that whatever else the machine does hits all of them alike."""
+    """Median seconds of each arm. The arms take turns, so that whatever else the machine does hits all of them alike,
+    and in a new order each round, so that none always pays for what the same other one left behind."""
     seconds: dict[str, list[float]] = {name: [] for name in arms}
+    order, chance = list(arms), random.Random(0)  # noqa: S311  nothing to keep secret
     for turn in range(warm_up + rounds):
-        for name, arm in arms.items():
+        chance.shuffle(order)
+        for name in order:
             start = time.perf_counter()
-            arm()
+            arms[name]()
             elapsed = time.perf_counter() - start
             if turn >= warm_up:
                 seconds[name].append(elapsed)

@@ -129,9 +129,9 @@ def _hooks(root: str, path: str) -> list[str]:
 
 def is_bare(root: str) -> bool:
     """Git takes a directory with these for a repository even without a `.git`."""
-    return os.path.lexists(os.path.join(root, "HEAD")) and all(
-        os.path.lexists(os.path.join(root, name)) for name in ("objects", "refs")
-    )
+    if not os.access(f"{root}/HEAD", os.F_OK, follow_symlinks=False):  # after every command: without an exception
+        return False
+    return all(os.path.lexists(os.path.join(root, name)) for name in ("objects", "refs"))
 
 
 def _target(pointer: str) -> str | None:

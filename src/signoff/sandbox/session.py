@@ -57,7 +57,8 @@ class Session:
         )
         self._profile = profile
         self._attach = attach
-        self._changed = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._freed = threading.Condition(self._lock)
         self._busy = 0
         self._idle: list[Zygote] = []
         self._served: dict[Zygote, contextlib.AbstractContextManager[object]] = {}
@@ -66,7 +67,7 @@ class Session:
 
     def __enter__(self) -> Self:
         try:
-            with self._changed:
+            with self._lock:
                 self._idle.append(self._start())
         except BaseException:
             self._ground.close()
@@ -75,7 +76,7 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         """Ends every zygote and takes the placeholders away. Commands must have ended."""
-        with self._changed:
+        with self._lock:
             self._end_idle()
             self._ground.close()
 
@@ -131,9 +132,9 @@ class Session:
 
     def _take(self) -> Zygote:
         """A zygote to oneself."""
-        with self._changed:
+        with self._lock:
             while self._busy >= _MOST_AT_ONCE:
-                self._changed.wait()
+                self._freed.wait()
             if not self._ground.intact():
                 self._generation += 1
                 self._end_idle()
@@ -144,9 +145,10 @@ class Session:
 
     def _give_back(self, zygote: Zygote, answered: bool) -> None:
         """It goes back to the others only after an answered command: another state of it is not known."""
-        with self._changed:
+        with self._lock:
+            if self._busy >= _MOST_AT_ONCE:
+                self._freed.notify()
             self._busy -= 1
-            self._changed.notify()
             zygote.refused.clear()
             if answered and self._born[zygote] == self._generation:
                 self._idle.append(zygote)

@@ -39,6 +39,7 @@ class Served:
         self.alone = os.getpid() == 1
         self.nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)  # the standard input of most commands
         os.dup2(self.nothing, 0)
+        self.watched = -1  # the command, while it runs
         self.poll = select.poll()
         self.poll.register(control.fileno(), select.POLLIN)
 
@@ -68,7 +69,11 @@ class Served:
         return data
 
     def _tidy(self) -> None:
-        """A command can change how its pipes behave; the next one finds them as they were."""
+        """Whatever nobody waits for. A command can change how its pipes behave; the next one finds them as they were."""
+        if self.watched >= 0:
+            self.poll.unregister(self.watched)
+            os.close(self.watched)
+            self.watched = -1
         for pipe in (1, 2):
             try:
                 fcntl.fcntl(pipe, fcntl.F_SETFL, 0)
@@ -96,22 +101,18 @@ class Served:
 
     def _watch(self, child: int) -> int:
         """The child's wait status. Orphans are collected on the way: they count against the process limit."""
-        watched = os.pidfd_open(child)
+        watched = self.watched = os.pidfd_open(child)
         self.poll.register(watched, select.POLLIN)
         deadline = None
-        try:
-            while True:
-                for descriptor, _ in self.poll.poll(_TICK_MS):
-                    if descriptor == watched:
-                        return os.waitpid(child, 0)[1]
-                    deadline = self._told()
-                if deadline is not None and time.monotonic() >= deadline:
-                    os.kill(child, _signal.SIGKILL)
+        while True:
+            for descriptor, _ in self.poll.poll(_TICK_MS):
+                if descriptor == watched:
                     return os.waitpid(child, 0)[1]
-                self._collect_orphans(child)
-        finally:
-            self.poll.unregister(watched)
-            os.close(watched)
+                deadline = self._told()
+            if deadline is not None and time.monotonic() >= deadline:
+                os.kill(child, _signal.SIGKILL)
+                return os.waitpid(child, 0)[1]
+            self._collect_orphans(child)
 
     def _told(self) -> float:
         data = self.control.recv(LONGEST_MESSAGE)
@@ -134,27 +135,17 @@ class Served:
             os.waitpid(found.si_pid, 0)
 
     def _end_all(self) -> int:
-        """Kill and collect until nothing is left; how many there were."""
-        ended = self._collect_dead()
+        """Collect what has ended, then kill and collect until nothing is left; how many had to be killed."""
         killed = 0
-        while ended is not None:
-            self._signal_all(_signal.SIGKILL)
-            try:
-                os.waitpid(-1, 0)
-            except _NOTHING_LEFT:
-                break
-            killed += 1
-        return killed
-
-    def _collect_dead(self) -> int | None:
-        """Take what has already ended; None when no child is left at all."""
-        count = 0
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
-                count += 1
+                pass
+            while True:
+                self._signal_all(_signal.SIGKILL)
+                os.waitpid(-1, 0)
+                killed += 1
         except _NOTHING_LEFT:
-            return None
-        return count
+            return killed
 
     def _signal_all(self, number: int) -> None:
         # -1 means every process of the namespace to process 1 and every process of the user to anyone else.
