@@ -35,7 +35,7 @@ def medians(arms: Mapping[str, Callable[[], object]], *, rounds: int, warm_up: i
     """Median seconds of each arm. The arms take turns, so that whatever else the machine does hits all of them alike,
     and in a new order each round, so that none always pays for what the same other one left behind."""
     seconds: dict[str, list[float]] = {name: [] for name in arms}
-    order, chance = list(arms), random.Random(0)  # noqa: S311  nothing to keep secret
+    order, chance = list(arms), random.Random(0)
     for turn in range(warm_up + rounds):
         chance.shuffle(order)
         for name in order:

@@ -40,7 +40,9 @@ def run(arguments: list[str]) -> int:
         gc.set_threshold(50_000)  # loading modules makes many objects and hardly any garbage
         from signoff.cli import app
 
-        return app.run(arguments)
+        status = app.run(arguments)
+        gc.freeze()  # the process ends: no last search for garbage through everything that was loaded
+        return status
     if sys.stdout is not None:
         sys.stdout.write(text)
     return 0
