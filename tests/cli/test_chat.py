@@ -1,6 +1,7 @@
 """signoff chat in a real terminal: what stands on the screen, and what keys do."""
 
 import contextlib
+import io
 import json
 import os
 from pathlib import Path
@@ -9,10 +10,17 @@ from typing import Any
 import pexpect
 import pyte
 import pytest
+from rich.console import Console
 
+from signoff.approvals.silence import Silence
+from signoff.cli.output import Output
+from signoff.cli.talk import Talk
+from signoff.cli.view import View
+from signoff.domain.event import CallProgress, Warned
 from tests.clauses import requirement
 from tests.cli.program import PROGRAM, signoff
 from tests.cli.test_run import DONE, call, command, run, script, workspace
+from tests.cli.test_tool_servers import SERVER
 
 __all__ = ["workspace"]
 WAIT = 30
@@ -215,3 +223,69 @@ def test_with_live_what_is_displayed_stays_in_a_window_else_it_is_a_line(workspa
     assert screen.ends() == 0
     ended = run(workspace, "go", turns=turns)
     assert "… reading the tests" in ended.err and "the agent shows" not in ended.err
+
+
+def test_what_a_session_took_is_kept_when_the_model_changes(workspace: Path) -> None:
+    model = script(workspace, {"text": "one"}, {"text": "two"})
+    screen = Screen(workspace, "chat", "-m", model, "go")
+    screen.until("one")
+    screen.until("›")
+    screen.types("/cost\r")
+    screen.until("1 answers")
+    screen.types("/model echo/echo\r")
+    screen.until("model echo/echo")
+    screen.types("hello\r")
+    screen.until("›", 4)
+    screen.types("/cost\r")
+    screen.until("2 answers")
+    screen.types("/quit\r")
+    assert screen.ends() == 0
+
+
+def test_a_shape_is_for_one_answer(workspace: Path) -> None:
+    (workspace / "shape.json").write_text('{"type": "object"}', encoding="utf-8")
+    screen = Screen(workspace, "chat", "-m", script(workspace, DONE), "--output-schema", "shape.json", "go")
+    assert screen.ends() == 2
+    assert "--output-schema is for one answer" in screen.text()
+
+
+def test_a_chat_uses_the_tools_of_a_live_server(workspace: Path, home: Path) -> None:
+    folder = home / ".config" / "signoff"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"calc": SERVER}}), encoding="utf-8")
+    model = script(workspace, {"tools": [call("mcp__calc__add", a=20, b=22)]}, DONE)
+    screen = Screen(workspace, "chat", "-m", model, "add")
+    screen.until("mcp__calc__add")
+    screen.presses("y", "→ yes, once")
+    screen.until("All done.")
+    screen.until("›")
+    screen.types("/quit\r")
+    assert screen.ends() == 0
+
+
+@pytest.mark.parametrize("words", [("run", "--live"), ("run",)])
+def test_a_question_in_a_run_has_the_screen_to_itself(workspace: Path, words: tuple[str, ...]) -> None:
+    patch = "*** Begin Patch\n*** Update File: cart.py\n@@\n-total = 1\n+total = 2\n*** End Patch\n"
+    turns = ({"tools": [call("display", content="shown")]}, {"tools": [call("apply_patch", patch_text=patch)]}, DONE)
+    screen = Screen(workspace, *words, "-m", script(workspace, *turns), "--approval", "untrusted", "go")
+    text = screen.until("yes, once")
+    assert "the agent shows" not in text, "the window is gone while the question stands"
+    screen.presses("y", "→ yes, once")
+    screen.until("All done.")
+    assert screen.ends() == 0
+    assert "✓ apply_patch" in screen.text() and (workspace / "cart.py").read_text() == "total = 2\n"
+
+
+def test_what_happens_beside_a_question_is_told_after_the_last_one(capfd: pytest.CaptureFixture[str]) -> None:
+    output, silence = Output(), Silence()
+    page = io.StringIO()
+    view = View(Console(file=page, width=80), output.paint, silence)
+    talk = Talk(output, silence, streams=False)
+    with view, contextlib.ExitStack() as later:
+        later.enter_context(view.paused())
+        with view.paused():
+            for show in (view, talk):
+                show(Warned("one"))
+                show(CallProgress("c", "text"))
+        assert "one" not in page.getvalue() + capfd.readouterr().err
+    assert "one" in page.getvalue() and "one" in capfd.readouterr().err

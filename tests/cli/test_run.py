@@ -16,6 +16,7 @@ from signoff.ledger.records import Event
 from tests.clauses import requirement
 from tests.cli.program import PROGRAM, Ended, signoff
 from tests.cli.test_exec import last_run
+from tests.cli.test_tool_servers import SERVER
 
 ROOT = Path(__file__).parents[2]
 
@@ -284,3 +285,30 @@ def test_display_goes_through_registry_event_stream_and_record(workspace: Path, 
     assert [type(record).__name__ for record in recorded] == ["Request", "Decision", "Result"]
     plain = run(workspace, "x", turns=turns)
     assert "✓ Tests: half way" in plain.err
+
+
+def test_what_follows_r_is_an_id_and_a_text_is_told_where_it_belongs(workspace: Path) -> None:
+    first = run(workspace, "first", turns=({"text": "one"},))
+    assert first.status == 0
+    for words in (("-r", "go on please"), ("-r", "go on please", "and more")):
+        ended = run(workspace, *words, turns=(DONE,))
+        assert (ended.status, ended.out) == (1, "")
+        assert "no session begins with 'go on please'" in ended.err and "-c TASK" in ended.err
+    unknown = run(workspace, "-r", "00000000", "go on", turns=(DONE,))
+    assert unknown.status == 1 and "signoff sessions list" in unknown.err
+    (session,) = json.loads(signoff("sessions", "list", "--json", cwd=workspace).out)["sessions"]
+    turns = tuple({"text": f"answer {number}"} for number in range(4))
+    for number, words in enumerate((("-r", session["id"][:8], "go on"), ("-c", "go on"), ("go on", "-r")), start=1):
+        assert run(workspace, *words, turns=turns).out == f"answer {number}\n"
+
+
+def test_an_agent_uses_the_tools_of_a_live_server(workspace: Path, home: Path) -> None:
+    folder = home / ".config" / "signoff"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"calc": SERVER}}), encoding="utf-8")
+    turns = ({"tools": [call("mcp__calc__add", a=20, b=22)]}, DONE)
+    asked = run(workspace, "--json", "add", turns=turns)
+    done = run(workspace, "--approval", "never", "--output-format", "stream-json", "add", turns=turns)
+    assert asked.status == 40 and json.loads(asked.out)["denials"][0]["tool"] == "mcp__calc__add"
+    finished = [line for line in map(json.loads, done.out.splitlines()) if line["type"] == "tool.finished"]
+    assert done.status == 0 and "42" in json.dumps(finished)

@@ -145,6 +145,24 @@ def test_environment_files_are_masked_behind_thousands_of_directories(workspace:
         assert run(session, "grep -r TOKEN .") != 0
 
 
+def test_environment_files_are_masked_under_every_name_and_in_directories_of_such_a_name(
+    workspace: pathlib.Path,
+) -> None:
+    (workspace / ".env").write_text("TOKEN=1")
+    (workspace / "sub").mkdir()
+    (workspace / "sub" / "plain.txt").hardlink_to(workspace / ".env")
+    for name in (".env.d", ".envs"):
+        (workspace / name / "deep").mkdir(parents=True)
+        (workspace / name / "deep" / "production").write_text("TOKEN=2")
+    environment = workspace / "project" / ".env"  # what many call a virtual environment
+    environment.mkdir(parents=True)
+    (environment / "pyvenv.cfg").write_text("home = /usr/bin")
+    with Session(Profile(workspace=str(workspace)), os.environ) as session:
+        assert run(session, "grep -r TOKEN .") != 0
+        assert run(session, "cat project/.env/pyvenv.cfg") == 0
+        assert run(session, "mv .env.d seen; mv sub other; grep -r TOKEN .") != 0
+
+
 @pytest.mark.parametrize("limit", ["_MOST_DIRECTORIES", "_MOST_FILES"])
 def test_more_than_can_be_searched_or_hidden_is_refused(
     workspace: pathlib.Path, limit: str, monkeypatch: pytest.MonkeyPatch

@@ -66,6 +66,10 @@ class Budget:
     def spend(self, usage: Usage) -> None:
         self.spent = self.spent.plus(usage)
 
+    def carry_on(self, before: "Budget") -> None:
+        """The same session goes on under other terms: what it took is not forgotten."""
+        self.spent, self._started, self._allowed = before.spent, before._started, before._allowed
+
     def extend(self) -> None:
         self._allowed += 1
 

@@ -127,7 +127,7 @@ class Sessions:
         found = self._index.starting_with(beginning) if beginning else []
         if len(found) != 1:
             says = f"no session begins with {beginning!r}" if not found else f"{beginning!r} fits {len(found)} sessions"
-            raise NotFound(says, hint='See "signoff sessions list".')
+            raise NotFound(says, hint='See "signoff sessions list"; -c goes on with the last one.')
         return found[0]
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """The options that `run` and `chat` share, and what they stand for."""
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -12,12 +13,13 @@ from signoff.agent.limits import Limits
 from signoff.agent.modes import MODES, PLAN, Mode, mode_of
 from signoff.agent.shape import read_schema
 from signoff.cli.judging import approval_option, sandbox_option
-from signoff.domain.errors import UsageError
+from signoff.domain.errors import NotFound, UsageError
 from signoff.domain.settings import DenyExit, OnAsk
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 FORMATS = ("text", "json", "stream-json")
+_ID = re.compile("[0-9a-fA-F-]+")
 
 
 class Chosen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -47,6 +49,13 @@ class Chosen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     max_minutes: float | None = None
     context_tokens: int | None = None
     external_policy: bool = False
+
+    def __post_init__(self) -> None:
+        if self.resume and not _ID.fullmatch(self.resume):
+            raise NotFound(
+                f"no session begins with {self.resume!r}",
+                hint="What follows -r is an id. To go on with the last session: -c TASK; with another: -r ID TASK.",
+            )
 
     @property
     def format(self) -> str:

@@ -34,6 +34,11 @@ def chat(output: Output, /, prompt: str | None, **options: Any) -> int:
     enter(chosen.cwd)
     talking = chosen.format == "text" and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     if talking and os.environ.get("TERM") != "dumb":
+        if chosen.output_schema is not None:
+            raise UsageError(
+                "--output-schema is for one answer, not for a conversation",
+                hint="Use `signoff run --output-schema FILE TASK`, or --json.",
+            )
         from signoff.cli.repl import talk
 
         with begun(output, chosen) as session:

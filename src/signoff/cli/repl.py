@@ -15,14 +15,15 @@ from rich.console import Console
 from rich.theme import Theme
 
 from signoff.agent.conversation import last_text
+from signoff.agent.loop import nobody
 from signoff.agent.modes import Mode
 from signoff.agent.session_log import Configured
-from signoff.approvals.request import ReviewRequest
-from signoff.approvals.review import Reviewer
+from signoff.approvals.silence import Silence
 from signoff.cli.agent_end import words
 from signoff.cli.agent_options import Chosen
 from signoff.cli.agent_session import Begun, configured
 from signoff.cli.output import Output
+from signoff.cli.quiet import Quietly
 from signoff.cli.slash import COMMANDS, Slash
 from signoff.cli.typed import Typist
 from signoff.cli.view import View
@@ -30,31 +31,16 @@ from signoff.cli.wiring_agent import Wants, Wired, opened_agent
 from signoff.cli.wiring_door import controlling_terminal, reviewer_of
 from signoff.config import locations
 from signoff.domain.errors import Exit, SignoffError
-from signoff.domain.review import ReviewDecision
 from signoff.domain.settings import Settings
 from signoff.domain.visible import visible
 from signoff.providers.provider import Text
-from signoff.tools.ask_user import AskArguments
+from signoff.tools.ask_user import nobody as nobody_answers
 
 PLAIN_CODE = Theme({"markdown.code": "bold"})  # without a ground of its own, which is black on a light screen too
 
 
 def talk(output: Output, chosen: Chosen, session: Begun, first: str) -> int:
     return asyncio.run(Conversing(output, chosen, session).run(first))
-
-
-class _Quietly:
-    """A reviewer that has the screen to itself while it asks."""
-
-    def __init__(self, reviewer: Reviewer, view: View) -> None:
-        self._reviewer = reviewer
-        self._view = view
-        self.name = reviewer.name
-        self.is_person = reviewer.is_person
-
-    async def review(self, request: ReviewRequest) -> ReviewDecision:
-        with self._view.paused():
-            return await self._reviewer.review(request)
 
 
 class Conversing:
@@ -65,7 +51,8 @@ class Conversing:
         self.mode = session.mode
         self.model = session.model
         self._chosen = chosen
-        self._view = View(self.console, output.paint, window=chosen.live)
+        self._silence = Silence()
+        self._view = View(self.console, output.paint, self._silence, window=chosen.live)
         self._stack = contextlib.AsyncExitStack()
         self._wired: Wired | None = None
         self._prompt = _prompting()
@@ -107,39 +94,32 @@ class Conversing:
 
     async def reopen(self, mode: Mode, model: str) -> None:
         """Another mode or model: the stretch so far ends, and another begins."""
-        if self._wired is not None:
-            self._wired.run.status = Exit.OK
+        before = self._wired
+        if before is not None:
+            before.run.status = Exit.OK
             await self._stack.aclose()
             for option, value in (("mode", mode.id), ("model", model)):
                 self.session.log.append(Configured(option, value))
         self.mode, self.model = mode, model
         chosen, output = self._chosen, self.output
         loaded = self.loaded = configured(output, msgspec.structs.replace(chosen, model=model), mode, model)
-        terminal = controlling_terminal()
-        typist = None if terminal is None else Typist(terminal, loaded.settings.policy.decision_timeout_ms / 1_000)
-
-        async def asker(question: AskArguments) -> str | None:
-            with self._view.paused():
-                return await typist.ask(question) if typist is not None else None
-
-        async def go_on(pause: Any) -> bool:
-            with self._view.paused():
-                return await typist.go_on(pause) if typist is not None else False
-
-        wants = Wants(model, mode, chosen.limits, text_calls=chosen.tool_calls == "text")
+        policy, terminal, quiet = loaded.settings.policy, controlling_terminal(), self._view.paused
+        typist = None if terminal is None else Typist(terminal, policy.decision_timeout_ms / 1_000, quiet)
         self._wired = self._stack.enter_context(
             opened_agent(
                 output,
                 loaded,
                 self.session.log,
-                wants,
+                Wants(model, mode, chosen.limits, text_calls=chosen.tool_calls == "text"),
                 command=("signoff", "chat"),
                 show=self._view,
-                reviewer=_Quietly(reviewer_of(output, loaded.settings.policy), self._view),
-                asker=asker,
-                ask=go_on,
+                reviewer=Quietly(reviewer_of(output, policy, self._silence), quiet),
+                asker=typist.ask if typist else nobody_answers,
+                ask=typist.go_on if typist else nobody,
             )
         )
+        if before is not None:
+            self._wired.agent.budget.carry_on(before.agent.budget)
         await self._stack.enter_async_context(self._wired.run.tool_servers())
 
     async def _turn(self, text: str) -> None:

@@ -12,15 +12,17 @@ import msgspec
 
 from signoff.agent.event import AgentEvent, TurnEnd
 from signoff.agent.loop import nobody
+from signoff.approvals.silence import Silence
 from signoff.cli.agent_end import status_of, words
 from signoff.cli.agent_options import Chosen, agent_options, enter, piped, read_bytes
 from signoff.cli.agent_session import Begun, begun
 from signoff.cli.output import Output
+from signoff.cli.quiet import Quiet, Quietly
 from signoff.cli.stream_json import AnyLine, ResultLine, SessionLine, Stream, stamp
 from signoff.cli.talk import Talk
 from signoff.cli.typed import Typist
 from signoff.cli.wiring_agent import Wants, Wired, opened_agent
-from signoff.cli.wiring_door import controlling_terminal
+from signoff.cli.wiring_door import controlling_terminal, reviewer_of
 from signoff.domain.errors import UsageError
 from signoff.domain.settings import Audit
 from signoff.domain.visible import visible
@@ -59,7 +61,8 @@ def run(output: Output, /, task: str | None, input_: str | None, **options: Any)
 def worked(output: Output, chosen: Chosen, session: Begun, asked: str) -> int:
     """One prompt in a session, told in the format that was chosen."""
     live = chosen.live and chosen.format == "text" and sys.stderr.isatty()
-    teller = _Live(output, session, chosen) if live else _TELLERS[chosen.format](output, session, chosen)
+    silence = Silence()
+    teller = _Live(output, session, silence) if live else _TELLERS[chosen.format](output, session, silence)
     wants = Wants(
         model=session.model,
         mode=session.mode,
@@ -68,7 +71,8 @@ def worked(output: Output, chosen: Chosen, session: Begun, asked: str) -> int:
         together=not chosen.external_policy,
         schema=chosen.schema(),
     )
-    typist = _typist(session)
+    typist = _typist(session, teller.quiet)
+    person = reviewer_of(output, session.loaded.settings.policy, silence)
     started = time.monotonic()
     from signoff.cli.outside import seam
 
@@ -81,7 +85,7 @@ def worked(output: Output, chosen: Chosen, session: Begun, asked: str) -> int:
             wants,
             command=("signoff", "run", asked[:200]),
             show=outside.show,
-            reviewer=outside.reviewer,
+            reviewer=outside.reviewer or Quietly(person, teller.quiet),
             judging=outside.judging,
             asker=typist.ask if typist else nobody_answers,
             ask=typist.go_on if typist else nobody,
@@ -115,6 +119,7 @@ class _Teller(Protocol):
     """Tells the caller what happens, in one of the formats."""
 
     show: Callable[[AgentEvent], None]
+    quiet: Quiet  # while a question stands
 
     def begin(self, run_id: str) -> None: ...
 
@@ -124,10 +129,11 @@ class _Teller(Protocol):
 class _Text:
     """For a person: the answer, and a line for each call."""
 
-    def __init__(self, output: Output, session: Begun, chosen: Chosen) -> None:
+    def __init__(self, output: Output, session: Begun, silence: Silence) -> None:
         self._output = output
-        self._talk = Talk(output)
+        self._talk = Talk(output, silence)
         self.show: Callable[[AgentEvent], None] = self._talk
+        self.quiet: Quiet = silence.kept
 
     def begin(self, run_id: str) -> None:
         return None
@@ -141,16 +147,16 @@ class _Text:
 class _Live(_Text):
     """For a person who wants to watch: a window that moves on stderr, and the answer on stdout."""
 
-    def __init__(self, output: Output, session: Begun, chosen: Chosen) -> None:
+    def __init__(self, output: Output, session: Begun, silence: Silence) -> None:
         from rich.console import Console
 
         from signoff.cli.view import View
 
-        super().__init__(output, session, chosen)
+        super().__init__(output, session, silence)
         console = Console(stderr=True, no_color=not output.colourful(err=True), highlight=False)
-        self._talk = Talk(output, streams=False)
-        self._view = View(console, output.paint, window=True, answers=False)
-        self.show = self._view
+        self._talk = Talk(output, silence, streams=False)
+        self._view = View(console, output.paint, silence, window=True, answers=False)
+        self.show, self.quiet = self._view, self._view.paused
 
     def begin(self, run_id: str) -> None:
         self._view.__enter__()
@@ -163,9 +169,10 @@ class _Live(_Text):
 class _Json:
     """For a script: one document at the end."""
 
-    def __init__(self, output: Output, session: Begun, chosen: Chosen) -> None:
+    def __init__(self, output: Output, session: Begun, silence: Silence) -> None:
         self._output = output
         self._session_id = session.log.id
+        self.quiet: Quiet = silence.kept
         self.show: Callable[[AgentEvent], None] = lambda event: None
 
     def begin(self, run_id: str) -> None:
@@ -178,8 +185,9 @@ class _Json:
 class _StreamJson:
     """For a program: a line for each event."""
 
-    def __init__(self, output: Output, session: Begun, chosen: Chosen) -> None:
+    def __init__(self, output: Output, session: Begun, silence: Silence) -> None:
         self._session = session
+        self.quiet: Quiet = silence.kept
         self._stream = Stream(session.log.id, _write)
         self.show: Callable[[AgentEvent], None] = self._stream
 
@@ -199,7 +207,7 @@ class _StreamJson:
         self._stream.put(_result(end, status, run_id, duration_ms))
 
 
-_TELLERS: dict[str, Callable[[Output, Begun, Chosen], _Teller]] = {
+_TELLERS: dict[str, Callable[[Output, Begun, Silence], _Teller]] = {
     "text": _Text,
     "json": _Json,
     "stream-json": _StreamJson,
@@ -226,10 +234,10 @@ def _write(data: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def _typist(session: Begun) -> Typist | None:
+def _typist(session: Begun, quiet: Quiet) -> Typist | None:
     policy = session.loaded.settings.policy
     terminal = controlling_terminal() if policy.audit is Audit.PROMPT else None
-    return None if terminal is None else Typist(terminal, policy.decision_timeout_ms / 1_000)
+    return None if terminal is None else Typist(terminal, policy.decision_timeout_ms / 1_000, quiet)
 
 
 def _task(task: str | None, input_: str | None, *, stdin: bool) -> str:

@@ -4,9 +4,10 @@ import sys
 from collections.abc import Callable
 
 from signoff.agent.event import AgentEvent, CallAnnounced, Compacted, MessageDone
+from signoff.approvals.silence import Silence
 from signoff.cli.output import Output, Style, folded, room
 from signoff.domain.call import ToolResult
-from signoff.domain.event import CallFinished, Display, Warned
+from signoff.domain.event import CallFinished, CallProgress, Display, Warned
 from signoff.domain.visible import visible
 from signoff.providers.provider import Retrying, TextDelta
 
@@ -16,14 +17,20 @@ _MARKS = {"info": "·", "success": "✓", "warning": "!", "error": "✗", "progr
 
 
 class Talk:
-    """Give it as the `show` of an agent. On a terminal the answer is written as it comes; in a pipe only at the end."""
+    """Give it as the `show` of an agent. On a terminal the answer is written as it comes; in a pipe only at the end.
+    What happens during a question is told after it."""
 
-    def __init__(self, output: Output, *, streams: bool | None = None) -> None:
+    def __init__(self, output: Output, silence: Silence, *, streams: bool | None = None) -> None:
         self._output = output
+        self._silence = silence
         self._streams = sys.stdout.isatty() if streams is None else streams
         self._titles: dict[str, tuple[str, str]] = {}
 
     def __call__(self, event: AgentEvent) -> None:
+        if not isinstance(event, CallProgress):  # nothing is told of it
+            self._silence.say(lambda: self._tell(event), 0)  # never waits: the answer comes on the same thread
+
+    def _tell(self, event: AgentEvent) -> None:
         match event:
             case CallAnnounced(call=call, look=look):
                 self._titles[call.tool_call_id] = (call.name, look.title)

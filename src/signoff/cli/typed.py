@@ -1,9 +1,11 @@
 """A line typed by the person at the terminal: the answer to a question of the agent, or whether it may go on."""
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
 from signoff.agent.limits import Pause
+from signoff.cli.quiet import Quiet
 from signoff.domain.late import late
 from signoff.domain.visible import visible
 from signoff.tools.ask_user import AskArguments
@@ -17,9 +19,10 @@ else:
 class Typist:
     """Asks on a terminal, one question at a time. Nobody answering within the limit is no answer."""
 
-    def __init__(self, terminal: int, limit_s: float) -> None:
+    def __init__(self, terminal: int, limit_s: float, quiet: Quiet = contextlib.nullcontext) -> None:
         self._terminal = terminal
         self._limit_s = limit_s
+        self._quiet = quiet
 
     async def ask(self, question: AskArguments) -> str | None:
         """For `ask_user`. A number chooses an option."""
@@ -37,6 +40,10 @@ class Typist:
         return (answer or "").lower() in ("y", "yes")
 
     async def _line(self, text: str) -> str | None:
+        with self._quiet():
+            return await self._typed(text)
+
+    async def _typed(self, text: str) -> str | None:
         os.write(self._terminal, text.encode("utf-8", "backslashreplace"))
         loop = asyncio.get_running_loop()
         typed: asyncio.Future[bytes] = loop.create_future()

@@ -11,6 +11,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from signoff.agent.event import AgentEvent, CallAnnounced, Compacted, MessageDone, TurnEnded, TurnStarted
+from signoff.approvals.silence import Silence
 from signoff.cli.output import folded
 from signoff.cli.talk import finished, preview, printable
 from signoff.domain.event import CallFinished, CallProgress, Display, PlanUpdated, Warned
@@ -24,12 +25,20 @@ _BOXES = {"pending": "☐", "in_progress": "◐", "completed": "☑"}
 
 class View:
     """Give it as the `show` of an agent, and work inside `with view:`. `window`: what is displayed stays in sight;
-    not `answers`: whole answers are for somebody else to print."""
+    not `answers`: whole answers are for somebody else to print. What happens during a question is shown after it."""
 
     def __init__(
-        self, console: Console, paint: Callable[..., str], *, window: bool = False, answers: bool = True
+        self,
+        console: Console,
+        paint: Callable[..., str],
+        silence: Silence,
+        *,
+        window: bool = False,
+        answers: bool = True,
     ) -> None:
         self._console = console
+        self._silence = silence
+        self._questions = 0
         self._paint = paint
         self._window = window
         self._answers = answers
@@ -54,16 +63,24 @@ class View:
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         """The screen belongs to a question."""
-        live, self._live = self._live, None
-        if live is not None:
-            live.stop()
-        try:
-            yield
-        finally:
-            if live is not None:
-                self.__enter__()
+        with self._silence.kept():
+            if self._live is not None:
+                self._live.stop()
+            self._questions += 1
+            try:
+                yield
+            finally:
+                self._questions -= 1
+                if self._live is not None and not self._questions:
+                    self.__enter__()
 
     def __call__(self, event: AgentEvent) -> None:
+        if isinstance(event, CallProgress):
+            self._show(event)  # is only remembered
+        else:
+            self._silence.say(lambda: self._show(event), 0)  # never waits: the answer comes on the same thread
+
+    def _show(self, event: AgentEvent) -> None:
         match event:
             case TextDelta(text=text):
                 self._text, self._thinking = self._text + text, ""

@@ -36,7 +36,6 @@ from signoff.tools.tool import FileAccess, Place
 
 if TYPE_CHECKING:
     from signoff.sandbox.jobs import Jobs
-    from signoff.tools.mcp_servers import McpServers
     from signoff.undo.snapshot import Undo
 
 
@@ -78,7 +77,7 @@ class Equipment(NamedTuple):
     registry: Registry
     sandboxes: Sandboxes
     undo: "Undo | None" = None
-    servers: "Callable[..., McpServers]" = _no_servers
+    servers: Callable[..., contextlib.AbstractAsyncContextManager[object]] = _no_servers
     jobs: "Jobs | None" = None
 
 

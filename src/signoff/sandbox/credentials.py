@@ -1,7 +1,9 @@
 """Where secrets lie on a machine: places that stay masked whatever else a profile lets a command read."""
 
+import contextlib
 import os
 import pwd
+import stat
 from collections.abc import Iterator
 
 from signoff.policy.rules.sensitive import IN_A_HOME
@@ -47,7 +49,7 @@ def stores(home: str) -> list[str]:
 
 
 def environment_files(root: str) -> list[str]:
-    """`.env` and its siblings wherever they lie below a root, and directories that cannot be searched for them.
+    """`.env` and its siblings wherever they lie below a root, under every name, and directories that cannot be searched.
 
     All of it is searched, so that nothing hides behind many other things; what is too much is refused, never left out.
     A mask stays on the file when a directory above is renamed.
@@ -77,20 +79,43 @@ def environment_files(root: str) -> list[str]:
                 "so that they cannot all be hidden",
                 hint="Start in a smaller directory, or remove what is not needed.",
             )
-    return found
+    return [*found, *_other_names(waiting, found)]
+
+
+def _other_names(directories: list[str], found: list[str]) -> list[str]:
+    """Under which names the same files can be read, too: hard links, looked for only where there are any."""
+    linked = {
+        (one.st_dev, one.st_ino) for one in map(os.lstat, found) if stat.S_ISREG(one.st_mode) and one.st_nlink > 1
+    }
+    names: list[str] = []
+    for directory in directories if linked else ():
+        with contextlib.suppress(OSError), os.scandir(directory) as entries:
+            names += [
+                entry.path
+                for entry in entries
+                if any(entry.inode() == inode for _, inode in linked)
+                and (entry.stat(follow_symlinks=False).st_dev, entry.inode()) in linked
+            ]
+    return sorted(set(names) - set(found))
 
 
 def _look(entries: Iterator[os.DirEntry[str]], root: str) -> tuple[list[str], list[str]]:
-    """The directories, and the files to hide: those of such a name, and what a link of such a name leads to."""
-    below, found = [], []
+    """The directories to search, and what to hide: whatever has such a name, and what a link of such a name leads to."""
+    below, found = list[str](), list[str]()
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
-            below.append(entry.path)
+            hidden = is_environment_file(entry.name) and not _is_toolchain(entry.path)
+            (found if hidden else below).append(entry.path)
         elif is_environment_file(entry.name):
             real = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
             if real.startswith(f"{root}/") and not real.endswith(_PUBLIC_ENDINGS) and os.path.isfile(real):
                 found.append(real)
     return below, found
+
+
+def _is_toolchain(directory: str) -> bool:
+    """Many call a virtual environment `.env`."""
+    return any(os.path.lexists(os.path.join(directory, name)) for name in ("pyvenv.cfg", "conda-meta"))
 
 
 def is_environment_file(name: str) -> bool:

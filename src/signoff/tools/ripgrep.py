@@ -1,7 +1,6 @@
 """Where ripgrep is: beside our own interpreter, where its wheel puts it; else in PATH; else nowhere."""
 
 import os
-import shutil
 import sys
 
 
@@ -12,4 +11,5 @@ def bundled() -> str | None:
 
 
 def program() -> str | None:
-    return bundled() or shutil.which("rg")
+    found = (os.path.join(place, "rg") for place in os.get_exec_path())
+    return bundled() or next((path for path in found if os.path.isfile(path) and os.access(path, os.X_OK)), None)
