@@ -288,8 +288,8 @@ def test_display_goes_through_registry_event_stream_and_record(workspace: Path, 
 
 
 def test_what_follows_r_is_an_id_and_a_text_is_told_where_it_belongs(workspace: Path) -> None:
-    first = run(workspace, "first", turns=({"text": "one"},))
-    assert first.status == 0
+    turns = tuple({"text": f"answer {number}"} for number in range(4))
+    assert run(workspace, "first", turns=turns).out == "answer 0\n"
     for words in (("-r", "go on please"), ("-r", "go on please", "and more")):
         ended = run(workspace, *words, turns=(DONE,))
         assert (ended.status, ended.out) == (1, "")
@@ -297,7 +297,6 @@ def test_what_follows_r_is_an_id_and_a_text_is_told_where_it_belongs(workspace: 
     unknown = run(workspace, "-r", "00000000", "go on", turns=(DONE,))
     assert unknown.status == 1 and "signoff sessions list" in unknown.err
     (session,) = json.loads(signoff("sessions", "list", "--json", cwd=workspace).out)["sessions"]
-    turns = tuple({"text": f"answer {number}"} for number in range(4))
     for number, words in enumerate((("-r", session["id"][:8], "go on"), ("-c", "go on"), ("go on", "-r")), start=1):
         assert run(workspace, *words, turns=turns).out == f"answer {number}\n"
 
