@@ -35,6 +35,18 @@ def test_no_file_is_longer_than_a_reader_can_hold() -> None:
     assert too_long == {}
 
 
+def test_no_function_is_longer_than_a_screen() -> None:
+    too_long = {}
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                body = node.body[1:] if ast.get_docstring(node) else node.body
+                length = (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+                if length > 40:
+                    too_long[f"{path.name}: {node.name}"] = length
+    assert too_long == {}
+
+
 def test_no_module_has_a_name_that_says_nothing() -> None:
     empty_words = {"utils", "util", "helpers", "helper", "common", "manager", "base", "core", "misc"}
     assert [path for path in SOURCE.rglob("*") if path.stem in empty_words] == []

@@ -51,72 +51,76 @@ def _number(name: str, default: int, least: int, meaning: str) -> Callable[[Any]
     return click.option(name, type=click.IntRange(min=least), default=default, show_default=True, help=meaning)
 
 
-def _serve_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(
-        (
-            click.option(
-                "--transport",
-                type=click.Choice(["stdio", "ws"]),
-                default="stdio",
-                show_default=True,
-                help="Standard streams for one client, or WebSocket for many.",
-            ),
-            click.option(
-                "--listen",
-                default="127.0.0.1:8900",
-                show_default=True,
-                metavar="HOST:PORT",
-                help="For ws: where to listen.",
-            ),
-            click.option(
-                "-m",
-                "--model",
-                "models",
-                multiple=True,
-                metavar="PROVIDER/MODEL",
-                help="Who answers; else the setting `model.name`. May be repeated: the first is used, the others can be chosen.",
-            ),
-            click.option(
-                "--permission-mode",
-                type=click.Choice(["disabled", "permissive", "required"]),
-                default="required",
-                show_default=True,
-                help="When the client cannot be asked: required refuses, permissive lets pass; disabled never asks.",
-            ),
-            click.option(
-                "--permission-scope",
-                type=click.Choice(["tool", "prompt", "both"]),
-                default="tool",
-                show_default=True,
-                help="Ask about single calls, about whole prompts, or both.",
-            ),
-            _number("--permission-timeout-ms", 300_000, 1, "How long a question may stay open in the client."),
-            click.option("--prompt-timeout-ms", type=_MS, help="Stop a prompt after so long; no limit unless given."),
-            click.option("--session-ttl-ms", type=_MS, help="Close sessions idle for so long; they can be taken up."),
-            _number("--max-in-flight-sends", 64, 1, "Messages on their way to a slow client before the agent waits."),
-            _number("--session-page-size", 50, 1, "Sessions in one page of session/list."),
-            click.option("--session-titles", is_flag=True, help="Tell the title of a session after its first prompt."),
-            click.option("--client-terminals", is_flag=True, help="Run commands in the client, outside our sandbox."),
-            click.option("--strict-version", is_flag=True, help="Refuse clients of another protocol version."),
-            click.option("--telemetry", metavar="FILE", help="Append what happens to a file, one JSON line each."),
-            click.option("--token-file", metavar="FILE", help="For ws: clients must present the token in this file."),
-            click.option(
-                "--allow-origin",
-                multiple=True,
-                metavar="ORIGIN",
-                help="For ws: a web page that may connect; repeatable.",
-            ),
-            _number("--ws-heartbeat-ms", 15_000, 0, "For ws: how often to see whether a client is there; 0 for never."),
-            click.option("--tls-cert", metavar="FILE", help="For ws: the certificate chain of wss://, as PEM."),
-            click.option("--tls-key", metavar="FILE", help="For ws: the private key of the certificate, as PEM."),
-        )
-    ):
-        command = option(command)
-    return command
+def _all(options: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]:
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+_SERVE_OPTIONS = (
+    click.option(
+        "--transport",
+        type=click.Choice(["stdio", "ws"]),
+        default="stdio",
+        show_default=True,
+        help="Standard streams for one client, or WebSocket for many.",
+    ),
+    click.option(
+        "--listen",
+        default="127.0.0.1:8900",
+        show_default=True,
+        metavar="HOST:PORT",
+        help="For ws: where to listen.",
+    ),
+    click.option(
+        "-m",
+        "--model",
+        "models",
+        multiple=True,
+        metavar="PROVIDER/MODEL",
+        help="Who answers; else the setting `model.name`. May be repeated: the first is used, the others can be chosen.",
+    ),
+    click.option(
+        "--permission-mode",
+        type=click.Choice(["disabled", "permissive", "required"]),
+        default="required",
+        show_default=True,
+        help="When the client cannot be asked: required refuses, permissive lets pass; disabled never asks.",
+    ),
+    click.option(
+        "--permission-scope",
+        type=click.Choice(["tool", "prompt", "both"]),
+        default="tool",
+        show_default=True,
+        help="Ask about single calls, about whole prompts, or both.",
+    ),
+    _number("--permission-timeout-ms", 300_000, 1, "How long a question may stay open in the client."),
+    click.option("--prompt-timeout-ms", type=_MS, help="Stop a prompt after so long; no limit unless given."),
+    click.option("--session-ttl-ms", type=_MS, help="Close sessions idle for so long; they can be taken up."),
+    _number("--max-in-flight-sends", 64, 1, "Messages on their way to a slow client before the agent waits."),
+    _number("--session-page-size", 50, 1, "Sessions in one page of session/list."),
+    click.option("--session-titles", is_flag=True, help="Tell the title of a session after its first prompt."),
+    click.option("--client-terminals", is_flag=True, help="Run commands in the client, outside our sandbox."),
+    click.option("--strict-version", is_flag=True, help="Refuse clients of another protocol version."),
+    click.option("--telemetry", metavar="FILE", help="Append what happens to a file, one JSON line each."),
+    click.option("--token-file", metavar="FILE", help="For ws: clients must present the token in this file."),
+    click.option(
+        "--allow-origin",
+        multiple=True,
+        metavar="ORIGIN",
+        help="For ws: a web page that may connect; repeatable.",
+    ),
+    _number("--ws-heartbeat-ms", 15_000, 0, "For ws: how often to see whether a client is there; 0 for never."),
+    click.option("--tls-cert", metavar="FILE", help="For ws: the certificate chain of wss://, as PEM."),
+    click.option("--tls-key", metavar="FILE", help="For ws: the private key of the certificate, as PEM."),
+)
 
 
 @acp.command()
-@_serve_options
+@_all(_SERVE_OPTIONS)
 @click.pass_context
 def serve(ctx: click.Context, /, **options: Any) -> int:
     """Be an agent for editors, over standard streams or WebSocket.
@@ -139,54 +143,43 @@ def serve(ctx: click.Context, /, **options: Any) -> int:
     return serve_over(ctx.obj, ServeOptions(host=host, port=port, **options))
 
 
-def _connect_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(
-        (
-            click.option("--cmd", metavar="COMMAND", help='The agent to start, e.g. "gemini --acp".'),
-            click.option(
-                "--args",
-                "more",
-                multiple=True,
-                metavar="WORD",
-                help="A further word of the command, as in --args=--flag; repeatable.",
-            ),
-            click.option("--endpoint", metavar="URL", help="The agent to find, ws://… or wss://…"),
-            click.option(
-                "-C", "--cwd", metavar="DIR", help="Where the session works; the current directory unless given."
-            ),
-            click.option(
-                "--prompt",
-                "prompts",
-                multiple=True,
-                metavar="TEXT",
-                help="What to ask the agent; repeatable, all in one session.",
-            ),
-            click.option("--session-id", metavar="ID", help="Take this session up instead of a new one."),
-            click.option(
-                "--permission-decision",
-                type=click.Choice(["allow", "deny", "ask", "policy"]),
-                help="How questions are answered: ask at a terminal, else by our policy.",
-            ),
-            click.option("--permission-message", metavar="TEXT", help="Shown with every answer; stays here."),
-            click.option("--json", "as_json", is_flag=True, help="One JSON document a line on stdout."),
-            _number("--request-timeout-ms", 300_000, 0, "How long a request to the agent may take; 0 for no limit."),
-            _number(
-                "--ws-heartbeat-ms", 15_000, 0, "For an endpoint: how often to see whether it is there; 0 for never."
-            ),
-            _number("--ws-reconnect-attempts", 2, 0, "For an endpoint: how often to look for it when it is lost."),
-            _number(
-                "--ws-reconnect-base-delay-ms", 200, 0, "For an endpoint: the first pause before that; each is longer."
-            ),
-            _number("--max-in-flight-sends", 64, 1, "Messages on their way to the agent before we wait."),
-            click.option("--token-file", metavar="FILE", help="For an endpoint that wants a token."),
-        )
-    ):
-        command = option(command)
-    return command
+_CONNECT_OPTIONS = (
+    click.option("--cmd", metavar="COMMAND", help='The agent to start, e.g. "gemini --acp".'),
+    click.option(
+        "--args",
+        "more",
+        multiple=True,
+        metavar="WORD",
+        help="A further word of the command, as in --args=--flag; repeatable.",
+    ),
+    click.option("--endpoint", metavar="URL", help="The agent to find, ws://… or wss://…"),
+    click.option("-C", "--cwd", metavar="DIR", help="Where the session works; the current directory unless given."),
+    click.option(
+        "--prompt",
+        "prompts",
+        multiple=True,
+        metavar="TEXT",
+        help="What to ask the agent; repeatable, all in one session.",
+    ),
+    click.option("--session-id", metavar="ID", help="Take this session up instead of a new one."),
+    click.option(
+        "--permission-decision",
+        type=click.Choice(["allow", "deny", "ask", "policy"]),
+        help="How questions are answered: ask at a terminal, else by our policy.",
+    ),
+    click.option("--permission-message", metavar="TEXT", help="Shown with every answer; stays here."),
+    click.option("--json", "as_json", is_flag=True, help="One JSON document a line on stdout."),
+    _number("--request-timeout-ms", 300_000, 0, "How long a request to the agent may take; 0 for no limit."),
+    _number("--ws-heartbeat-ms", 15_000, 0, "For an endpoint: how often to see whether it is there; 0 for never."),
+    _number("--ws-reconnect-attempts", 2, 0, "For an endpoint: how often to look for it when it is lost."),
+    _number("--ws-reconnect-base-delay-ms", 200, 0, "For an endpoint: the first pause before that; each is longer."),
+    _number("--max-in-flight-sends", 64, 1, "Messages on their way to the agent before we wait."),
+    click.option("--token-file", metavar="FILE", help="For an endpoint that wants a token."),
+)
 
 
 @acp.command()
-@_connect_options
+@_all(_CONNECT_OPTIONS)
 @click.pass_context
 def connect(ctx: click.Context, /, **options: Any) -> int:
     """Speak to an agent: send prompts, show what it does.

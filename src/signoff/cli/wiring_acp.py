@@ -257,27 +257,26 @@ async def _serve(output: Output, serving: ServeOptions, sink: Sink | None) -> No
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     try:
-        if serving.transport == "stdio":
-            output.note("serving one client over standard streams")
-            await _over_stdio(story.connecting(agent.connect), stop)
-        else:
-            await _over_websocket(output, serving, story.connecting(agent.connect), stop)
+        await TRANSPORTS[serving.transport](output, serving, story.connecting(agent.connect), stop)
     finally:
         await agent.aclose()
         (output.note if serving.transport == "stdio" else output.say)(f"signoff: {story.summary()}")
 
 
-async def _over_stdio(connect: Callable[[Outlet], Peer], stop: asyncio.Event) -> None:
+async def _over_stdio(
+    output: Output, serving: ServeOptions, connect: Callable[[Outlet], Peer], stop: asyncio.Event
+) -> None:
     from signoff.acp.transports import stdio
 
-    serving = asyncio.create_task(stdio.serve(connect, stdio.take_streams()))
+    output.note("serving one client over standard streams")
+    talk = asyncio.create_task(stdio.serve(connect, stdio.take_streams()))
     stopping = asyncio.create_task(stop.wait())
-    await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait({talk, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
-    if not serving.done():
-        serving.cancel()
+    if not talk.done():
+        talk.cancel()
     with contextlib.suppress(asyncio.CancelledError):
-        await serving
+        await talk
 
 
 async def _over_websocket(
@@ -309,6 +308,9 @@ def _make_room() -> None:
     if soft != resource.RLIM_INFINITY and soft < DESCRIPTORS:
         wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+TRANSPORTS = {"stdio": _over_stdio, "ws": _over_websocket}
 
 
 @contextlib.contextmanager

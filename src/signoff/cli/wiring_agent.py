@@ -128,33 +128,50 @@ def opened_agent(
         elsewhere=elsewhere,
         judging=judging,
     ) as run:
-        conversation = Conversation.resumed(log)
-        previous = conversation.run_id
-        log.append(RunOpened(run.run_id))
-        opening = {"session_id": log.id, "model": str(model_name(wants.model, loaded)), "mode": wants.mode.id}
-        run.ledger.submit(Event("session.opened", {**opening, **_previous(previous)}))
+        conversation = _taken_up(log, run, {"model": str(model_name(wants.model, loaded)), "mode": wants.mode.id})
         redactor = Redactor(loaded.settings.ledger.redact, reversible=False)
         tracing = Tracing.of(os.environ, run.run_id, wiring.project_name(loaded), redactor.text)
         if tracing.problem:
             output.warn(tracing.problem)
-        terms = Terms(
-            model=model_name(wants.model, loaded).model,
-            workspace=str(here),
-            trace_id=run.run_id,
-            limits=wants.limits,
-            text_calls=wants.text_calls,
-            together=wants.together,
-            schema=wants.schema,
-        )
         place = Place(workspace=str(here), home=str(locations.home(os.environ)))
         toolbox = Toolbox(run.registry, place, read_only=wants.mode.read_only)
-        agent = Agent(provider, run.gate, toolbox, watch, terms, ask=ask, tracing=tracing, breathe=breathe)
+        agent = Agent(
+            provider,
+            run.gate,
+            toolbox,
+            watch,
+            _terms(wants, loaded, here, run),
+            ask=ask,
+            tracing=tracing,
+            breathe=breathe,
+        )
         agent.model.system = prompt.system(_surroundings(loaded, here), wants.mode, instructions(here))
         with (
             contextlib.closing(tracing),
             contextlib.closing(_remembering(output, loaded, wants, run, tracing)) as remembering,
         ):
             yield Wired(agent, run, conversation, provider, remembering)
+
+
+def _terms(wants: Wants, loaded: Configuration, here: Path, run: Run) -> Terms:
+    return Terms(
+        model=model_name(wants.model, loaded).model,
+        workspace=str(here),
+        trace_id=run.run_id,
+        limits=wants.limits,
+        text_calls=wants.text_calls,
+        together=wants.together,
+        schema=wants.schema,
+    )
+
+
+def _taken_up(log: SessionLog, run: Run, facts: dict[str, str]) -> Conversation:
+    """The conversation so far. Log and ledger name each other."""
+    conversation = Conversation.resumed(log)
+    previous = conversation.run_id
+    log.append(RunOpened(run.run_id))
+    run.ledger.submit(Event("session.opened", {"session_id": log.id, **facts, **_previous(previous)}))
+    return conversation
 
 
 def _previous(run_id: str) -> dict[str, str]:
