@@ -193,7 +193,9 @@ def timeline(environment: dict[str, str], home: Path) -> None:
 
 def main() -> int:
     IMAGES.mkdir(exist_ok=True)
-    PLACE.mkdir()  # an existing one is somebody else's
+    if PLACE.exists():
+        sys.exit(f"{PLACE} exists and is not ours: move it away")
+    PLACE.mkdir()
     try:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
             environment = prepare(Path(home))

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import sys
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -82,6 +83,8 @@ async def _talk(output: Output, options: ConnectOptions, prompts: tuple[str, ...
         handlers = run.desk.serving(handlers)
         limit_s = options.request_timeout_ms / 1_000 or None
         limits = Limits(in_flight_sends=options.max_in_flight_sends)
+        if interactive:
+            output.say(f"connecting to {visible(options.endpoint or shlex.join(options.command or ()))} …")
         async with Client.over(_connection(options), handlers, limit_s=limit_s, limits=limits) as client:
             session = await _session(client, options)
             screen.stop = Exit.OK

@@ -24,4 +24,5 @@ def completion(output: Output, shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None
     # not bash's own source(): it would start a bash to ask for its version
-    output.text(ShellComplete.source(kind(application, {}, NAME, COMPLETION_VARIABLE)))
+    script = ShellComplete.source(kind(application, {}, NAME, COMPLETION_VARIABLE))
+    output.text(script.replace('string split ","', 'string split -m 1 ","'))  # a summary may have a comma

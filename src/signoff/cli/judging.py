@@ -42,6 +42,7 @@ approval_option = click.option(
     type=click.Choice([each.value for each in ApprovalPolicy]),
     help="When a person is asked; else the setting `approval`.",
 )
+REQUIREMENTS = {"skip": "runs without a question", "needs_approval": "a person is asked", "forbidden": "refused"}
 # what follows the first word of the command is the command's own
 COMMAND_LINE = {"allow_interspersed_args": False}
 sandbox_option = click.option(

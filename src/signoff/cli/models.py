@@ -116,6 +116,6 @@ def _print(output: Output, found: tuple[Listed, ...], default: str | None, *, fu
             mark = Style.FAINT if listed.status == "no_key" else Style.WARNING
             absent = f"no key: set {VENDORS[listed.name].key_variables[0]}"
             says = absent if listed.status == "no_key" else listed.error.message
-            output.text(f"{output.paint(f'{listed.name:16}', mark)} {visible(says)}")
+            output.text(f"{output.paint(f'{listed.name:16}', mark)} {visible(says)}", 17)
     if not full:
         output.say(f"The default is {default}." if default else "No default is set: use -m, or set SIGNOFF_MODEL.")

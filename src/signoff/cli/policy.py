@@ -8,7 +8,16 @@ import click
 import msgspec
 
 from signoff.cli.app import Group
-from signoff.cli.judging import COMMAND_LINE, approval_option, batch, judge_of, rule_files, rules_option, sandbox_option
+from signoff.cli.judging import (
+    COMMAND_LINE,
+    REQUIREMENTS,
+    approval_option,
+    batch,
+    judge_of,
+    rule_files,
+    rules_option,
+    sandbox_option,
+)
 from signoff.cli.output import Output, counted, json_option
 from signoff.config import locations
 from signoff.config.layers import load as load_settings
@@ -80,7 +89,7 @@ def check(
     if as_json:
         click.echo(json.dumps(msgspec.to_builtins(found), indent=2))
         return
-    output.text(f"{found.decision} ({found.requirement})")
+    output.text(f"{found.decision}: {REQUIREMENTS[found.requirement]}")
     if found.reason:
         output.text(visible(found.reason))
 

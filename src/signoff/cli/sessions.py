@@ -25,7 +25,7 @@ SHORT = 18  # characters of an id that tell it from the others
 def _complete(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     with contextlib.closing(open_sessions()) as store:
         found = store.list(None).sessions
-    return [CompletionItem(one.id, help=one.title) for one in found if one.id.startswith(incomplete)]
+    return [CompletionItem(one.id, help=visible(one.title)) for one in found if one.id.startswith(incomplete)]
 
 
 session_argument = click.argument("session", shell_complete=_complete)

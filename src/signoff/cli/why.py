@@ -6,7 +6,15 @@ from typing import Any
 import click
 import msgspec
 
-from signoff.cli.judging import COMMAND_LINE, Judge, approval_option, judge_of, rules_option, sandbox_option
+from signoff.cli.judging import (
+    COMMAND_LINE,
+    REQUIREMENTS,
+    Judge,
+    approval_option,
+    judge_of,
+    rules_option,
+    sandbox_option,
+)
 from signoff.cli.output import Output, Style, json_option
 from signoff.domain.call import ToolCall
 from signoff.domain.errors import UsageError
@@ -19,7 +27,6 @@ from signoff.policy.explain import Explanation, MatchedRule, explanation
 _STYLES = {"allow": Style.GOOD, "prompt": Style.WARNING, "forbidden": Style.BAD}
 _VERDICTS = {"allow": "allowed", "prompt": "needs a yes", "forbidden": "forbidden"}
 _INDENT = 15  # where the text stands beside its decision
-_REQUIREMENTS = {"skip": "runs without a question", "needs_approval": "a person is asked", "forbidden": "refused"}
 
 
 @click.command(context_settings=COMMAND_LINE)
@@ -115,7 +122,7 @@ def _action(tool: str) -> Action:
 
 
 def _tell(output: Output, found: Explanation) -> None:
-    output.text(_painted(output, found.decision, _VERDICTS[found.decision]) + f": {_REQUIREMENTS[found.requirement]}")
+    output.text(_painted(output, found.decision, _VERDICTS[found.decision]) + f": {REQUIREMENTS[found.requirement]}")
     if found.reason:
         output.text(f"  {visible(found.reason)}", 2)
     for segment in found.segments:
