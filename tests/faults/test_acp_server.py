@@ -201,12 +201,14 @@ def test_frames_that_are_none_are_answered_and_the_connection_lives_on(
 def test_ten_thousand_cancels_race_the_result_and_each_request_has_one_answer(
     tmp_path: pathlib.Path, space: pathlib.Path
 ) -> None:
-    """Each cancel leaves a little later than the one before it: some come first, some last, most in between."""
+    """Each prompt waits for our yes, and each cancel leaves a little later than the one before it: some come before the
+    yes, some after it, most in between."""
     tries, abreast = 10_000, 20
 
     async def work() -> None:
         ends = {"result": 0, "cancelled": 0}
-        async with stdio(tmp_path) as client:
+        asks = ("--permission-scope", "prompt")
+        async with stdio(tmp_path, *asks, answer=chooses("allow_once")) as client:
             sessions = [await client.session(space) for _ in range(abreast)]
 
             async def race(session: str, numbers: range) -> None:
