@@ -72,9 +72,12 @@ def find(runs: Path, name: str) -> Path:
 
 
 def names(runs: Path) -> list[str]:
-    """The ids of all runs, the oldest first: they sort by time."""
+    """The ids of all runs, the oldest first: they sort by time. A pipe or a device of such a name is no run."""
     try:
-        return sorted(entry.name.removesuffix(SUFFIX) for entry in os.scandir(runs) if entry.name.endswith(SUFFIX))
+        with os.scandir(runs) as entries:
+            return sorted(
+                entry.name.removesuffix(SUFFIX) for entry in entries if entry.name.endswith(SUFFIX) and entry.is_file()
+            )
     except FileNotFoundError:
         return []
 
