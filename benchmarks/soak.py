@@ -212,7 +212,7 @@ async def client(number: int, port: int, cwd: str, tally: Tally, stop: threading
     await asyncio.sleep(number * PAUSE_S / CLIENTS)
     while not stop.is_set():
         try:
-            async with connect(f"ws://127.0.0.1:{port}/acp", open_timeout=READY_S) as socket:
+            async with connect(f"ws://127.0.0.1:{port}/acp", open_timeout=READY_S, ping_interval=None) as socket:
                 await Caller(socket, tally).work(cwd, stop)
         except Exception as error:
             tally.failed("acp", error)
