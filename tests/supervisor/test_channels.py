@@ -144,3 +144,9 @@ def test_when_nobody_reads_us_the_child_feels_it() -> None:
 )
 def test_silence_is_suspected_first_and_our_own_debts_excuse_it(signs: Signs, finding: Finding) -> None:
     assert look(signs, Patience()) is finding
+
+
+def test_without_a_limit_silence_is_noticed_and_only_closed_streams_end_a_run() -> None:
+    patient = Patience(grace=float("inf"))
+    assert look(Signs(90_000, 90, 90, None, False, 2, suspected_at=300), patient) is Finding.SUSPECTED
+    assert look(Signs(106, 100, 100, None, False, 0, suspected_at=100), patient) is Finding.HUNG

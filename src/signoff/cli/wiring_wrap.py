@@ -1,6 +1,7 @@
 """Put a supervised run together: gate, arbiter, child, keyboard, and what is said and kept at the end."""
 
 import contextlib
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -249,11 +250,13 @@ def _limits(options: Options) -> Limits:
         total=None if options.timeout_ms is None else options.timeout_ms / 1_000,
         abort_grace=options.abort_grace_ms / 1_000,
         kill_grace=options.kill_grace_ms / 1_000,
-        patience=Patience(
-            silence=None if options.hang_ms is None else options.hang_ms / 1_000,
-            execution=None if options.hang_ms is None else options.hang_ms / 1_000,
-        ),
+        patience=_patience(options.hang_ms),
     )
+
+
+def _patience(hang_ms: int | None) -> Patience:
+    """A silence is always noticed; it ends the run only where somebody said how long is too long."""
+    return Patience(grace=math.inf) if hang_ms is None else Patience(silence=hang_ms / 1_000, execution=hang_ms / 1_000)
 
 
 def _demands(options: Options) -> Demands:
