@@ -7,7 +7,7 @@ from tests.sandbox.arena import NOBODY, Arm, arena, arms, through_a_session, usa
 
 BOMBS = {"fork bomb", "memory bomb", "fill private /tmp"}
 DANGEROUS_WITHOUT_A_SANDBOX = {*BOMBS, "signal every process", "priority of all", "priority of the zygote", "limits of the zygote",
-                               "processors of the zygote", "reboot", "kexec", "disks", "controlling terminal"}  # fmt: skip
+                               "processors of the zygote", "reboot", "kexec", "disks", "controlling terminal", "disk priority of the zygote"}  # fmt: skip
 
 SECCOMP = {
     "set-user-id", "set-user-id by install", "set-user-id by open", "set-user-id by mknod", "set-user-id by fchmodat2",
@@ -35,7 +35,8 @@ OPTIONAL = {"io_uring", "userfaultfd", "vsock", "add_key", "keyctl"}  # whether 
 
 # The kernel, the environment filter or an earlier attack stops these for an ordinary user, sandbox or not.
 STOPPED_ANYWAY = {
-    "capabilities",
+    "capabilities", "open_tree with attributes", "trusted attributes", "capabilities of a file", "crash handler",
+    "identity map", "handler of programs", "spared by the killer", "before everybody",
     "git hard-linked", "placeholder exchanged", "device node", "system files", "kernel settings", "control groups",
     "environment file by parent", "shadow", "sudoers and host keys", "other homes", "kernel memory and log",
     "environment of the supervisor", "memory of the zygote", "descriptors of the zygote", "inherited descriptors",
