@@ -28,7 +28,7 @@ from signoff.domain.errors import PeerError, UsageError
 from signoff.domain.event import CallStarted
 from signoff.domain.review import Denied, ReviewDecision, TimedOut
 from signoff.policy.fingerprint import fingerprint
-from signoff.providers.provider import Image, Message, Text
+from signoff.providers.provider import Image, Message, Retrying, Text
 from signoff.wire import acp_schema as schema
 
 
@@ -72,7 +72,7 @@ class Live:
         self.told_commands = False
         self.told_title = False
         self.title = ""
-        self.observe: Callable[[AgentEvent], object] | None = None
+        self.on_retry: Callable[[Retrying], object] = lambda event: None
         self._opened_with = setup
         self._engines = engines
         self._engine: Engine | None = None
@@ -227,8 +227,8 @@ class Live:
             current_call.set(event.call.tool_call_id)
         elif isinstance(event, TurnStarted):
             self._narration.begin(event.turn_id)
-        if self.observe is not None:
-            self.observe(event)
+        elif isinstance(event, Retrying):
+            self.on_retry(event)
         updates = self._narration.updates(event)
         if updates and not self._silent:
             self.tell(*updates)

@@ -14,7 +14,7 @@ from signoff.acp.failures import RequestFailed
 from signoff.acp.live import Interruption, Live
 from signoff.acp.peer import Call
 from signoff.acp.telemetry import Name, Telemetry
-from signoff.agent.event import AgentEvent, Reason, TurnEnd
+from signoff.agent.event import Reason, TurnEnd
 from signoff.domain.errors import ModelUnauthorized, Refused
 from signoff.domain.review import Approved
 from signoff.providers.provider import Image, Retrying, Text
@@ -52,7 +52,7 @@ class Prompting:
         parts, text = prompts.parts(request.prompt), prompts.text(request.prompt)
 
         live.begin()
-        live.observe = self._observer(live.id, told)
+        live.on_retry = self._observer(live.id, told)
         call.peer.outlive(call, lambda: live.interrupt(Interruption.WITHDRAWN))
         timer = self._timer(live)
         try:
@@ -81,14 +81,10 @@ class Prompting:
             return None
         return asyncio.get_running_loop().call_later(self._terms.timeout_s, live.interrupt, Interruption.TIMED_OUT)
 
-    def _observer(self, session_id: str, told: str) -> Callable[[AgentEvent], None] | None:
-        if not self._telemetry.wanted:
-            return None
-
-        def observe(event: AgentEvent) -> None:
-            if isinstance(event, Retrying):
-                about = {"attempt": event.attempt, "reason": event.reason, "delayS": event.delay_s}
-                self._telemetry.tell(Name.PROMPT_RETRY, session_id, told, **about)
+    def _observer(self, session_id: str, told: str) -> Callable[[Retrying], None]:
+        def observe(event: Retrying) -> None:
+            about = {"attempt": event.attempt, "reason": event.reason, "delayS": event.delay_s}
+            self._telemetry.tell(Name.PROMPT_RETRY, session_id, told, **about)
 
         return observe
 

@@ -43,7 +43,6 @@ class Telemetry:
         self, sink: Sink | None, *, warn: Callable[[str], object], clock: Callable[[], float] = time.time
     ) -> None:
         self._sink = sink
-        self.wanted = sink is not None
         self._warn = warn
         self._clock = clock
 
