@@ -10,7 +10,6 @@ ORACLE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/signoff-oracle
 
 FUZZ := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/signoff-fuzz
 TARGET ?= shell
-SECONDS ?= 60
 
 ACP_PEERS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/signoff-acp-peers
 
@@ -49,7 +48,7 @@ fuzz: ## Feed a parser strange bytes for a while: make fuzz [TARGET=shell] [SECO
 	@test -x $(FUZZ)/venv/bin/python || $(PYTHON) -m venv $(FUZZ)/venv
 	@$(FUZZ)/venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
 	@$(FUZZ)/venv/bin/python -m pip install --quiet --disable-pip-version-check atheris==3.0.0
-	@PYTHONPATH=src:. nice -n 19 $(FUZZ)/venv/bin/python -m tests.fuzz $(TARGET) $(SECONDS) $(FUZZ)
+	@PYTHONPATH=src:. nice -n 19 $(FUZZ)/venv/bin/python -m tests.fuzz $(TARGET) $(or $(SECONDS),60) $(FUZZ)
 
 bench: setup ## Measure every figure of the README against its reference
 	@$(BIN)/python -m benchmarks

@@ -107,6 +107,9 @@ PATHS = [
     ("**/x", "/ws/a/b/x/y", True),
     ("**", "/ws/anything", True),
     ("**", "/other", False),
+    ("**/a/**/b", "/ws/a/c/a/b/d", True),
+    ("**/a/**/b", "/ws/b/a", False),
+    ("**/a/" * 30 + "b", "/ws/" + "a/" * 300 + "c", False),  # would take for ever if every way to read it was tried
     ("~", "/home/u/x", True),
     ("./a", "/ws/a", True),
     ("a?", "/ws/ab", True),

@@ -94,16 +94,27 @@ def _anchored(pattern: str, workspace: str, home: str | None) -> tuple[str, ...]
 
 
 def _covers(pattern: tuple[str, ...], names: tuple[str, ...]) -> bool:
-    for position, part in enumerate(pattern):
+    """What lies below a match is covered too, so the first match will do, and going back to the last `**` is enough."""
+    position = at = resume = 0
+    crossing = -1  # where the last `**` stands
+    while position < len(pattern):
+        part = pattern[position]
         if part == "**":
-            rest = pattern[position + 1 :]
-            return not rest or any(_covers(rest, names[start:]) for start in range(position, len(names)))
-        if position == len(names):
-            return False
-        name = names[position]
-        if name != part and not (_GLOB & set(part) and fnmatch.fnmatchcase(name, part)):
+            crossing, resume = position, at
+            position += 1
+        elif at < len(names) and _is(names[at], part):
+            at += 1
+            position += 1
+        elif crossing >= 0 and resume < len(names):
+            resume += 1
+            position, at = crossing + 1, resume
+        else:
             return False
     return True
+
+
+def _is(name: str, part: str) -> bool:
+    return name == part or bool(_GLOB & set(part) and fnmatch.fnmatchcase(name, part))
 
 
 def _composed(names: tuple[str, ...]) -> tuple[str, ...]:
