@@ -1,4 +1,6 @@
-"""What a command in a warm sandbox costs, against the same command started bare and by bubblewrap; also from a big parent."""
+"""What a command in a warm sandbox costs, against the same command started bare and by bubblewrap; also from a big parent.
+
+On one processor, where the figure is steady, and once more where the scheduler places the processes as it likes."""
 
 import os
 import shutil
@@ -20,8 +22,10 @@ def measure() -> list[Figure]:
     bubblewrap = shutil.which("bwrap")
     if bubblewrap is None:
         raise Unavailable("bubblewrap is not installed")
+    with undisturbed():
+        figures = _compare(bubblewrap, ", free to move")[:1]
     with undisturbed(), one_processor():
-        figures = _compare(bubblewrap, "")
+        figures += _compare(bubblewrap, "")
         ballast = bytearray(os.urandom(4096) * (BIG // 4096))
         figures += _compare(bubblewrap, f", {len(ballast) >> 20} MB parent")
         del ballast
