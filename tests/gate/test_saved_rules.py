@@ -18,6 +18,7 @@ from signoff.domain.intent import Action, FileWrite, Intent
 from signoff.domain.requirement import Skip
 from signoff.domain.review import ApprovedExecpolicyAmendment, ReviewDecision, Scope, ToolRule
 from signoff.domain.settings import ApprovalPolicy, Audit
+from signoff.domain.verdict import Decision
 from signoff.policy.intents import argv_intent
 from signoff.tools.tool import Attempt, Done, Place, Tool
 from tests.clauses import requirement
@@ -207,3 +208,39 @@ def test_with_judging_off_everything_is_allowed_and_the_record_says_why(saving: 
     verdict, needed = rules.judge(argv_intent(("rm", "-rf", "/"), cwd=WORKSPACE, home=HOME))
     assert (verdict.winner.rule_id if verdict.winner else None, needed) == ("policy.off", Skip())
     assert rules.judge(Intent("x", Action.NET))[1] == Skip()
+
+
+def test_a_verdict_that_is_remembered_changes_with_everything_it_was_made_of(saving: Saving) -> None:
+    intent = argv_intent(("make", "test"), cwd=WORKSPACE, home=HOME)
+    files = RuleBook(saving.places, clock=itertools.count(1).__next__)
+    context = Context(workspace=WORKSPACE, home=HOME, approval=ApprovalPolicy.UNTRUSTED)
+    rules = SessionRules(files, context, clock=lambda: saving.now)
+
+    def said() -> Decision:
+        return rules.judge(intent)[0].decision
+
+    first = rules.judge(intent)
+    assert rules.judge(argv_intent(("make", "test"), cwd=WORKSPACE, home=HOME)) == first
+    assert said() is Decision.ASK
+    rules.save(msgspec.structs.replace(YES, scope=Scope.SESSION))
+    assert said() is Decision.ALLOW
+    saving.saved.parent.mkdir(parents=True)
+    saving.saved.write_text(LINE.replace("allow", "forbidden"), encoding="utf-8")
+    assert said() is Decision.DENY
+    saving.saved.unlink()
+    assert said() is Decision.ALLOW
+
+    written = Intent("apply_patch", Action.WRITE, (FileWrite("/elsewhere/a"),))
+    assert rules.judge(written)[0] != rules.judge(written, ("/elsewhere",))[0] != rules.judge(written)[0]
+
+
+def test_a_verdict_by_a_rule_for_a_while_ends_with_the_rule(saving: Saving) -> None:
+    intent = argv_intent(("make", "test"), cwd=WORKSPACE, home=HOME)
+    context = Context(workspace=WORKSPACE, home=HOME, approval=ApprovalPolicy.UNTRUSTED)
+    files = RuleBook(saving.places, clock=itertools.count(1).__next__)
+    rules = SessionRules(files, context, clock=lambda: saving.now)
+    assert rules.judge(intent)[0].decision is Decision.ASK
+    rules.save(msgspec.structs.replace(YES, scope=Scope.USER, expires_in_ms=60_000))
+    assert rules.judge(intent)[0].decision is Decision.ALLOW
+    saving.now += 61
+    assert rules.judge(intent)[0].decision is Decision.ASK

@@ -76,7 +76,7 @@ def test_the_digest_is_keyed_and_that_of_the_original_arguments() -> None:
 
 
 def test_what_was_redacted_once_is_not_redacted_again() -> None:
-    """A result repeats the arguments of its request; equal arguments only, and not by their order of members."""
+    """A result repeats the arguments of its request. What only compares as equal is not the same."""
     asked: list[Any] = []
 
     class Counts(Masks):
@@ -87,10 +87,15 @@ def test_what_was_redacted_once_is_not_redacted_again() -> None:
     prepare = Preparation(Counts(), KEY)
     args = {"a": SECRET, "b": 1}
     first = json.loads(prepare.bytes(request(1, args=args)))
-    second = json.loads(prepare.bytes(result(1, args={"b": 1, "a": SECRET})))
+    second = json.loads(prepare.bytes(result(1, args={"a": SECRET, "b": 1})))
     assert first["args"] == second["args"] == {"a": "[x]", "b": 1}
-    assert json.loads(prepare.bytes(result(1, args={"a": SECRET, "b": 2})))["args"] == {"a": "[x]", "b": 2}
-    assert asked == [args, {"a": SECRET, "b": 2}]
+    assert first["args_hmac"] == second["args_hmac"]
+    assert asked == [args]
+    written = [prepare.bytes(result(1, args={"a": SECRET, "b": b})) for b in (2, True, 1.5, "1", None, ("1",))]
+    assert [json.loads(each)["args"]["b"] for each in written] == [2, True, 1.5, "1", None, ["1"]]
+    assert len({json.loads(each)["args_hmac"] for each in written} | {first["args_hmac"]}) == 7
+    other = json.loads(prepare.bytes(result(1, args={"b": 1, "a": SECRET})))
+    assert (other["args"], other["args_hmac"]) == (first["args"], first["args_hmac"])
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,10 @@ else:
     propose = late("signoff.policy.propose")
     requiring = late("signoff.policy.requirement")
 
+MOST_KNOWN = 256  # verdicts remembered; agents do the same things again and again
+MOST_ASPECTS = 16
+SHORT = 1_000  # characters of a command or a name worth remembering
+
 _OFF = Match("policy.off", Decision.ALLOW, Source(Layer.FLAG), reason="judging is switched off")
 
 
@@ -41,6 +45,15 @@ class RuleFiles(Protocol):
         ...
 
     def amend(self, amendment: ApprovedExecpolicyAmendment) -> None: ...
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """Verdicts that hold as long as everything they were made of: judging is pure, and none of the rules expires."""
+
+    rules: Rules
+    granted: tuple[str, ...]
+    lasting: bool
+    answers: dict[Intent, tuple[Verdict, Requirement]]
 
 
 class SessionRules:
@@ -55,10 +68,30 @@ class SessionRules:
         self._clock = clock
         self._added: tuple[PrefixRule, ...] = ()
         self._written: tuple[PolicyRule, ...] = ()
+        self._known: _Known | None = None
 
     def judge(self, intent: Intent, granted: tuple[str, ...] = ()) -> tuple[Verdict, Requirement]:
         if self._audit is Audit.OFF:
             return Verdict(Decision.ALLOW, (Judgement(None, Decision.ALLOW, (_OFF,)),)), Skip()
+        known = self._known
+        if known is None or known.rules is not self._files.current() or known.granted != granted:
+            known = self._known = self._nothing_known(granted)
+        if not known.lasting or not _worth_remembering(intent):
+            return self._judge(intent, granted)
+        answer = known.answers.get(intent)
+        if answer is None:
+            answer = self._judge(intent, granted)
+            if len(known.answers) >= MOST_KNOWN:
+                known.answers.clear()
+            known.answers[intent] = answer
+        return answer
+
+    def _nothing_known(self, granted: tuple[str, ...]) -> _Known:
+        rules = self._files.current()
+        lasting = all(rule.expires_ms is None for rule in (*rules.prefixes, *rules.written))  # nor does a session's own
+        return _Known(rules, granted, lasting, {})
+
+    def _judge(self, intent: Intent, granted: tuple[str, ...]) -> tuple[Verdict, Requirement]:
         rules, context = self._in_force(granted)
         verdict = deciding.decide(intent, rules, context)
         # what could be remembered matters only to somebody who is asked
@@ -103,3 +136,11 @@ class SessionRules:
         else:
             pattern = tuple((word,) for word in prefix)
             self._added = (*self._added, PrefixRule(pattern, Decision.ALLOW, Source(Layer.SESSION)))
+        self._known = None
+
+
+def _worth_remembering(intent: Intent) -> bool:
+    """Short, and without words that are different every time."""
+    if intent.justification or len(intent.aspects) > MOST_ASPECTS or len(intent.tool) > SHORT:
+        return False
+    return sum(map(len, intent.argv or ())) + sum(map(len, intent.prefix_rule or ())) <= SHORT

@@ -1,6 +1,7 @@
 """The answer of the policy, with every rule that spoke. Pure data; ordered, so that the strictest is `max`."""
 
 import enum
+import functools
 
 import msgspec
 
@@ -16,7 +17,10 @@ class Decision(enum.IntEnum):
 
     @property
     def word(self) -> str:
-        return self.name.lower()
+        return _WORDS[self]
+
+
+_WORDS = {decision: decision.name.lower() for decision in Decision}  # looking a name up takes longer than judging
 
 
 class Layer(enum.StrEnum):
@@ -64,15 +68,15 @@ class Judgement(msgspec.Struct, frozen=True):
     matches: tuple[Match, ...]
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Verdict(msgspec.Struct, frozen=True, dict=True):  # with a place to keep what follows from it
     decision: Decision
     judgements: tuple[Judgement, ...]
 
-    @property
+    @functools.cached_property
     def matches(self) -> tuple[Match, ...]:
         return tuple([match for judgement in self.judgements for match in judgement.matches])
 
-    @property
+    @functools.cached_property
     def winner(self) -> Match | None:
         """The rule to cite: of those with the final decision, a written one before a built-in one, the longest first."""
         candidates = [match for match in self.matches if match.decision == self.decision]

@@ -1,5 +1,6 @@
 """Follow links before judging: what counts is the file that would be touched, not the name it is called by."""
 
+import operator
 import os
 import sys
 
@@ -10,18 +11,22 @@ from signoff.domain.intent import Aspect, FileDelete, FileRead, FileWrite, Inten
 
 def followed(intent: Intent) -> Intent:
     """The intent with every path as it was written and, where links lead elsewhere, as it really is: both are judged."""
-    aspects: dict[Aspect, None] = {}
-    for aspect in intent.aspects:
-        aspects[aspect] = None
-        match aspect:
-            case FileRead(path=path) | FileWrite(path=path):
-                target = real(path)
-            case FileDelete(path=path):  # a delete takes the link away, not what it points to
-                target = os.path.join(real(os.path.dirname(path)), os.path.basename(path))
-            case _:
-                continue
-        aspects[msgspec.structs.replace(aspect, path=target)] = None
+    led = [_led(aspect) for aspect in intent.aspects]
+    if all(map(operator.is_, led, intent.aspects)):
+        return intent
+    aspects = dict.fromkeys(each for both in zip(intent.aspects, led, strict=True) for each in both)
     return intent if len(aspects) == len(intent.aspects) else msgspec.structs.replace(intent, aspects=tuple(aspects))
+
+
+def _led(aspect: Aspect) -> Aspect:
+    match aspect:
+        case FileRead(path=path) | FileWrite(path=path):
+            target = real(path)
+        case FileDelete(path=path):  # a delete takes the link away, not what it points to
+            target = os.path.join(real(os.path.dirname(path)), os.path.basename(path))
+        case _:
+            return aspect
+    return aspect if target == path else msgspec.structs.replace(aspect, path=target)
 
 
 def real(path: str) -> str:

@@ -8,6 +8,7 @@ short secret can be guessed.
 import builtins
 import hashlib
 import hmac
+import marshal
 from typing import Any, Protocol, assert_never
 
 import msgspec
@@ -35,17 +36,14 @@ class Redacts(Protocol):
 class Preparation:
     def __init__(self, redactor: Redacts, key: bytes) -> None:
         self._redactor = redactor
-        self._arguments_known: dict[str, Any] = {}  # redacted, by digest: a result repeats what its request said
+        self._arguments_known: dict[builtins.bytes, dict[str, Any]] = {}  # a result repeats what its request said
         self._hmac = hmac.new(key, digestmod=hashlib.sha256)
         self.key_id = hashlib.sha256(b"signoff ledger key\0" + key).hexdigest()[:16]
 
     def digest(self, value: Any) -> str:
         """The keyed digest of a value's canonical JSON."""
-        return self._digest(canonical(value))
-
-    def _digest(self, data: builtins.bytes) -> str:
         mac = self._hmac.copy()
-        mac.update(data)
+        mac.update(canonical(value))
         return mac.hexdigest()
 
     def bytes(self, record: Record) -> builtins.bytes:
@@ -88,17 +86,21 @@ class Preparation:
                 assert_never(record)
 
     def _arguments(self, args: Any) -> dict[str, Any]:
-        data = canonical(args)
-        digest = self._digest(data)
-        known = self._arguments_known
-        if digest in known:
-            return {"args": known[digest], "args_hmac": digest}
-        redacted = self._value(args)
-        if len(data) <= LARGEST_KNOWN:
-            if len(known) >= MOST_KNOWN:
-                known.clear()
-            known[digest] = redacted
-        return {"args": redacted, "args_hmac": digest}
+        try:
+            same = marshal.dumps(args, 2)  # never the same for two values that differ, in a type or in an order either
+        except ValueError:  # something JSON does not have
+            return self._kept(args)
+        known = self._arguments_known.get(same)
+        if known is None:
+            known = self._kept(args)
+            if len(same) <= LARGEST_KNOWN:
+                if len(self._arguments_known) >= MOST_KNOWN:
+                    self._arguments_known.clear()
+                self._arguments_known[same] = known
+        return known
+
+    def _kept(self, args: Any) -> dict[str, Any]:
+        return {"args": self._value(args), "args_hmac": self.digest(args)}
 
     def _match(self, match: dict[str, Any]) -> dict[str, Any]:
         """Of a rule that spoke only the reason is free text; its id and place must stay as they are."""

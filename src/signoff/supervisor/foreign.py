@@ -108,6 +108,8 @@ def foreign_intent(
     justification: str | None = None,
 ) -> Intent:
     kind = (mapping or {}).get(tool) or TOOLS.get(tool.lower())
+    if kind is Kind.COMMAND and justification is None and (script := _only_a_script(args)):
+        return _script_intent(tool, action, script, cwd, home)
     if isinstance(args, dict):
         given = next((args[key] for key in CWD_KEYS if isinstance(args.get(key), str)), None)
         cwd = cwd if given is None else os.path.normpath(os.path.join(cwd, given))
@@ -213,6 +215,18 @@ class _Reader:
         if not host:
             return Opaque(text[:200], "an address without a host")
         return Host(host, port, parts.scheme or None)
+
+
+def _only_a_script(args: Any) -> str | None:
+    """The script, where the arguments hold nothing else and it is worth remembering."""
+    script = args.get("command") if type(args) is dict and len(args) == 1 else None
+    return script if type(script) is str and len(script) <= _SHORT else None
+
+
+@functools.lru_cache(maxsize=256)
+def _script_intent(tool: str, action: Action, script: str, cwd: str, home: str) -> Intent:
+    aspects = tuple(dict.fromkeys(shell.read_script(script, cwd=cwd, home=home).aspects))
+    return Intent(tool, action, aspects, argv=("bash", "-c", script))
 
 
 @functools.lru_cache(maxsize=256)
