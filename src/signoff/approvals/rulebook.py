@@ -88,8 +88,8 @@ class SessionRules:
 
     def _nothing_known(self, granted: tuple[str, ...]) -> _Known:
         rules = self._files.current()
-        lasting = all(rule.expires_ms is None for rule in (*rules.prefixes, *rules.written))  # nor does a session's own
-        return _Known(rules, granted, lasting, {})
+        ends = {rule.expires_ms for rule in rules.prefixes} | {rule.expires_ms for rule in rules.written}
+        return _Known(rules, granted, ends <= {None}, {})  # a rule for the session does not expire
 
     def _judge(self, intent: Intent, granted: tuple[str, ...]) -> tuple[Verdict, Requirement]:
         rules, context = self._in_force(granted)
