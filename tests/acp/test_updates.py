@@ -9,7 +9,7 @@ from signoff.acp import blocks, desk, permission, telemetry
 from signoff.acp.prompts import local
 from signoff.acp.servers import tool_servers
 from signoff.acp.updates import LONGEST_VALUE, PROGRESS_S, Narration, Offered, bounded, described
-from signoff.agent.event import CallAnnounced, Compacted, Kind, Location, Look
+from signoff.agent.event import CallAnnounced, Compacted, Kind, Location, Look, TurnStarted
 from signoff.domain.call import Failure, ToolCall, ToolResult
 from signoff.domain.errors import UsageError
 from signoff.domain.event import CallFinished, CallProgress, FileEdited, PlanEntry, PlanUpdated, Warned
@@ -31,7 +31,7 @@ class Clock:
 def narration() -> tuple[Narration, Clock]:
     clock = Clock()
     made = Narration("/space", MASKS, clock)
-    made.begin("turn")
+    made.updates(TurnStarted("turn", ""))
     return made, clock
 
 

@@ -3,6 +3,7 @@
 Nothing is ever asked that the client did not offer.
 """
 
+import functools
 from collections.abc import Awaitable, Sequence
 from typing import TypeVar
 
@@ -12,6 +13,7 @@ from signoff.acp.failures import ConnectionLost
 from signoff.acp.peer import Peer
 from signoff.acp.updates import Offered
 from signoff.domain.errors import PeerError
+from signoff.wire import acp
 from signoff.wire import acp_schema as schema
 
 Answer = TypeVar("Answer")
@@ -47,8 +49,9 @@ class Link:
     def update(self, session_id: str, updates: Sequence[schema.SessionUpdate]) -> None:
         if self.peer is None:
             return
+        heading = _heading(session_id)
         for update in updates:
-            self.peer.notify_soon("session/update", schema.SessionNotification(sessionId=session_id, update=update))
+            self.peer.post(b"%b%b}}" % (heading, acp.encode(update)))
 
     def breathe(self) -> Awaitable[None] | None:
         """What to wait for while the client does not read what it was sent."""
@@ -63,6 +66,12 @@ class Link:
         if not isinstance(found, answer):
             raise PeerError(f"the answer to {method} is not of its kind")
         return found
+
+
+@functools.lru_cache(maxsize=1_024)
+def _heading(session_id: str) -> bytes:
+    """How every update of this session begins; what is told follows, and the two braces."""
+    return b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%b,"update":' % acp.encode(session_id)
 
 
 def _is(value: object) -> bool:

@@ -21,7 +21,7 @@ from signoff.acp.permission import ClientReviewer, Memory, Mode, Permission
 from signoff.acp.question import choices
 from signoff.acp.updates import Masks, Narration, commands
 from signoff.agent.conversation import first_line
-from signoff.agent.event import AgentEvent, Reason, TurnEnd, TurnStarted
+from signoff.agent.event import AgentEvent, Reason, TurnEnd
 from signoff.agent.limits import Pause
 from signoff.agent.session_log import Configured, SessionLog
 from signoff.domain.errors import PeerError, UsageError
@@ -223,15 +223,13 @@ class Live:
         )
 
     def _show(self, event: AgentEvent) -> None:
-        if isinstance(event, CallStarted):
+        if type(event) is CallStarted:
             current_call.set(event.call.tool_call_id)
-        elif isinstance(event, TurnStarted):
-            self._narration.begin(event.turn_id)
-        elif isinstance(event, Retrying):
+        elif type(event) is Retrying:
             self.on_retry(event)
         updates = self._narration.updates(event)
-        if updates and not self._silent:
-            self.tell(*updates)
+        if updates and not self._silent and self.owner is not None:
+            self.owner.update(self.id, updates)
 
     def _terminal(self, call_id: str, terminal_id: str) -> None:
         if not self._silent:

@@ -174,7 +174,7 @@ class Peer:
         try:
             value = await outcome
         except asyncio.CancelledError:
-            self._write(jsonrpc.error(call.id, jsonrpc.REQUEST_CANCELLED, "Request cancelled"))
+            self.post(jsonrpc.error(call.id, jsonrpc.REQUEST_CANCELLED, "Request cancelled"))
             raise
         except Exception as error:  # as in _on_request
             self._refuse(call, error)
@@ -189,15 +189,15 @@ class Peer:
         except (TypeError, ValueError, RecursionError) as error:
             self._refuse(call, error)
         else:
-            self._write(frame)
+            self.post(frame)
 
     def _refuse(self, call: Call, error: Exception) -> None:
         if isinstance(error, RequestFailed):
-            self._write(jsonrpc.error(call.id, error.rpc_code, error.message, error.data))
+            self.post(jsonrpc.error(call.id, error.rpc_code, error.message, error.data))
         elif isinstance(error, SignoffError):
-            self._write(jsonrpc.error(call.id, jsonrpc.INTERNAL_ERROR, error.message, {"code": error.code}))
+            self.post(jsonrpc.error(call.id, jsonrpc.INTERNAL_ERROR, error.message, {"code": error.code}))
         else:
-            self._write(jsonrpc.error(call.id, jsonrpc.INTERNAL_ERROR, "Internal error"))
+            self.post(jsonrpc.error(call.id, jsonrpc.INTERNAL_ERROR, "Internal error"))
             if self._report is not None:
                 self._report(call, error)
 
@@ -252,7 +252,7 @@ class Peer:
         future = self.pending.pop(frame.about, None) if isinstance(frame.about, int) else None
         if future is not None and not future.done():
             future.set_exception(PeerError(f"the answer cannot be read: {frame.reason}"))
-        self._write(jsonrpc.error(frame.id, frame.code, frame.reason))
+        self.post(jsonrpc.error(frame.id, frame.code, frame.reason))
 
     # What goes out.
 
@@ -290,7 +290,7 @@ class Peer:
 
     def _give_up(self, number: int) -> None:
         if number in self.pending:
-            self._write(jsonrpc.notification(CANCEL, {"requestId": number}))
+            self.post(jsonrpc.notification(CANCEL, {"requestId": number}))
 
     async def notify(self, method: str, params: object) -> None:
         """Send and, while the transport is congested, wait: this is how a slow reader slows down who writes."""
@@ -300,19 +300,20 @@ class Peer:
 
     def notify_soon(self, method: str, params: object) -> None:
         """Send without waiting, for handlers that answer on the spot."""
-        self._write(jsonrpc.notification(method, params))
+        self.post(jsonrpc.notification(method, params))
+
+    def post(self, frame: bytes) -> None:
+        """The same for a frame that is made already. Once the connection has ended it goes nowhere."""
+        if self._ended is None:
+            self.outlet.write(frame)
 
     async def _send(self, frame: bytes) -> None:
         if self.outlet.congested:
             async with self._sends:
                 await self.outlet.drain()
-                self._write(frame)
+                self.post(frame)
         else:
-            self._write(frame)
-
-    def _write(self, frame: bytes) -> None:
-        if self._ended is None:
-            self.outlet.write(frame)
+            self.post(frame)
 
     # How it ends.
 

@@ -4,7 +4,7 @@ After a cancel, a timeout or a refusal nothing more of it is told.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
 import msgspec
@@ -55,8 +55,9 @@ class Prompting:
         live.on_retry = self._observer(live.id, told)
         call.peer.outlive(call, lambda: live.interrupt(Interruption.WITHDRAWN))
         timer = self._timer(live)
+        work = self._asked_about if self._terms.asks else self._begun
         try:
-            end = await live.through(self._work(live, told, parts, text))
+            end = await live.through(work(live, told, parts, text))
         except PromptRefused:
             self._telemetry.tell(Name.PROMPT_PERMISSION_DENIED, live.id, told)
             return schema.PromptResponse(stopReason="cancelled")
@@ -70,11 +71,14 @@ class Prompting:
                 timer.cancel()
         return self._ended(live, told, end)
 
-    async def _work(self, live: Live, told: str, parts: tuple[Text | Image, ...], text: str) -> TurnEnd:
-        if self._terms.asks and not isinstance(await live.may_prompt(text, f"prompt-{told}"), Approved):
+    async def _asked_about(self, live: Live, told: str, parts: tuple[Text | Image, ...], text: str) -> TurnEnd:
+        if not isinstance(await live.may_prompt(text, f"prompt-{told}"), Approved):
             raise PromptRefused("the prompt was not approved")
+        return await self._begun(live, told, parts, text)
+
+    def _begun(self, live: Live, told: str, parts: tuple[Text | Image, ...], text: str) -> Awaitable[TurnEnd]:
         self._telemetry.tell(Name.PROMPT_STARTED, live.id, told)
-        return await live.work(parts, _command(text))
+        return live.work(parts, _command(text))
 
     def _timer(self, live: Live) -> asyncio.TimerHandle | None:
         if self._terms.timeout_s is None:

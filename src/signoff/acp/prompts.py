@@ -15,7 +15,7 @@ PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 def parts(blocks: Iterable[schema.ContentBlock]) -> tuple[Text | Image, ...]:
     """Raises UsageError for what we did not say we take."""
-    found = tuple(_part(block) for block in blocks)
+    found = tuple([_part(block) for block in blocks])
     if not found:
         raise UsageError("the prompt is empty")
     return found
@@ -23,13 +23,13 @@ def parts(blocks: Iterable[schema.ContentBlock]) -> tuple[Text | Image, ...]:
 
 def text(blocks: Iterable[schema.ContentBlock]) -> str:
     """Only what was typed: links and files are no part of it."""
-    return "\n".join(block.text for block in blocks if isinstance(block, schema.TextContent))
+    return "\n".join([block.text for block in blocks if isinstance(block, schema.TextContent)])
 
 
 def _part(block: schema.ContentBlock) -> Text | Image:
+    if isinstance(block, schema.TextContent):  # nearly always
+        return Text(block.text)
     match block:
-        case schema.TextContent(text=words):
-            return Text(words)
         case schema.ImageContent(data=data, mimeType=kind):
             return _image(data, kind)
         case schema.ResourceLink(uri=uri, name=name):

@@ -1,11 +1,12 @@
 """What the agent side does, for whoever operates it. Not a part of ACP: no method, no payload ever carries any of it.
 
-An embedder hands in a sink; without one nothing is made. A sink that fails is told once and then left alone: what is
-observed never changes what happens.
+An embedder hands in a sink; without one events are counted and nothing else is made of them. A sink that fails is told
+once and then left alone: what is observed never changes what happens.
 """
 
 import enum
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -40,15 +41,22 @@ Sink = Callable[[TelemetryEvent], object]
 
 class Telemetry:
     def __init__(
-        self, sink: Sink | None, *, warn: Callable[[str], object], clock: Callable[[], float] = time.time
+        self,
+        sink: Sink | None,
+        *,
+        warn: Callable[[str], object],
+        clock: Callable[[], float] = time.time,
+        counts: Counter[Name] | None = None,
     ) -> None:
         self._sink = sink
         self._warn = warn
         self._clock = clock
+        self._counts = Counter[Name]() if counts is None else counts
 
     def tell(
         self, name: Name, session_id: str | None = None, request_id: int | str | None = None, **attributes: Any
     ) -> None:
+        self._counts[name] += 1
         if self._sink is None:
             return
         try:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET
 
 from signoff.acp import blocks
-from signoff.agent.event import AgentEvent, CallAnnounced, Compacted, Look, MessageDone, UsageNoted
+from signoff.agent.event import AgentEvent, CallAnnounced, Compacted, Look, MessageDone, TurnStarted, UsageNoted
 from signoff.domain.call import ToolCall
 from signoff.domain.event import CallFinished, CallProgress, FileEdited, PlanEntry, PlanUpdated, Warned
 from signoff.domain.visible import visible
@@ -52,8 +52,9 @@ class Narration:
         self._prefix = ""
         self._answer = 0
 
-    def begin(self, turn_id: str) -> None:
-        self._prefix, self._answer = turn_id, 1
+    def _begin(self, event: TurnStarted) -> Sequence[schema.SessionUpdate]:
+        self._prefix, self._answer = event.turn_id, 1
+        return ()
 
     def call(self, call_id: str) -> schema.ToolCall | None:
         """A running call as it is, secrets and all: for recognising it, not for showing."""
@@ -143,6 +144,7 @@ class Narration:
 
 
 _TELLING: Mapping[type, Callable[[Narration, Any], Sequence[schema.SessionUpdate]]] = {
+    TurnStarted: Narration._begin,
     TextDelta: Narration._text,
     ReasoningDelta: Narration._thought,
     MessageDone: Narration._next_answer,

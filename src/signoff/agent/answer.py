@@ -46,24 +46,23 @@ class Listening:
         self._held: str | None = ""  # None: it is plain text and goes straight out
 
     def hear(self, event: ModelEvent) -> None:
-        match event:
-            case TextDelta(text=text):
-                self._text.append(text)
-                self._pass_on(text)
-            case ReasoningDelta(text=text):
-                self._reasoning.append(text)
-                self._show(event)
-            case ToolRequested(request=request):
-                self._requests.append(request)
-            case Usage():
-                self._usage = event
-            case Retrying():
-                self._begin()
-                self._show(event)
-            case Stopped():
-                self._stopped = event
-            case _:
-                assert_never(event)
+        if isinstance(event, TextDelta):  # for every word of a model: a match would take several times as long
+            self._text.append(event.text)
+            self._pass_on(event.text)
+        elif isinstance(event, Usage):
+            self._usage = event
+        elif isinstance(event, Stopped):
+            self._stopped = event
+        elif isinstance(event, ReasoningDelta):
+            self._reasoning.append(event.text)
+            self._show(event)
+        elif isinstance(event, ToolRequested):
+            self._requests.append(event.request)
+        elif isinstance(event, Retrying):
+            self._begin()
+            self._show(event)
+        else:
+            assert_never(event)
 
     def answer(self) -> Answer:
         """The whole answer. A call written as text becomes a request like any other."""

@@ -1,6 +1,6 @@
 """Ask the model: send the conversation, listen to the answer, and make room in the context where there is too little."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
@@ -61,13 +61,22 @@ class Asking:
         self._tools = tools
         self._specs: tuple[ToolSpec, ...] = ()
         self._names: frozenset[str] = frozenset()  # of those tools
-        self._weighed: tuple[tuple[ToolSpec, ...], str, int] = ((), "", 0)
+        self._weighed: tuple[tuple[ToolSpec, ...], Message | None, int] = ((), None, 0)
         self._terms = terms
         self._budget = budget
         self._show = show
         self._tracing = tracing
         self._breathe = breathe
-        self.system = ""
+        self._first = Message("system", (Text(""),))
+
+    @property
+    def system(self) -> str:
+        return self._first.text
+
+    @system.setter
+    def system(self, words: str) -> None:
+        if words != self._first.text:
+            self._first = Message("system", (Text(words),))
 
     async def answer(self, conversation: Conversation) -> Answer:
         """The model's next answer, added to the conversation."""
@@ -115,11 +124,11 @@ class Asking:
         self._show(UsageNoted(answer.usage, self._budget.spent, context, limits.context_tokens))
         return answer
 
-    def _messages(self, conversation: Conversation) -> tuple[Message, ...]:
+    def _messages(self, conversation: Conversation) -> Sequence[Message]:
         if not self._terms.text_calls:
-            return (Message("system", (Text(self.system),)), *conversation.messages)
+            return [self._first, *conversation.messages]
         told = f"{self.system}\n\n{manual(self._specs)}"
-        return (Message("system", (Text(told),)), *as_text(conversation.messages))
+        return [Message("system", (Text(told),)), *as_text(conversation.messages)]
 
     async def _make_room(self, conversation: Conversation, full: float) -> None:
         limit = self._terms.limits.context_tokens
@@ -137,10 +146,10 @@ class Asking:
 
     def _overhead(self) -> int:
         """What every request carries besides the conversation, in tokens; the same until the tools or the words change."""
-        specs, system, known = self._weighed
-        if specs is not self._specs or system != self.system:
-            known = compaction.tokens((Message("system", (Text(self.system),)),), self._specs)
-            self._weighed = (self._specs, self.system, known)
+        specs, first, known = self._weighed
+        if specs is not self._specs or first is not self._first:
+            known = compaction.tokens((self._first,), self._specs)
+            self._weighed = (self._specs, self._first, known)
         return known
 
     async def _summary(self, messages: tuple[Message, ...]) -> str:

@@ -62,7 +62,11 @@ class Conversation:
         answered: set[str] = set()
         for message in reversed(self.messages):
             if message.role == "assistant":
-                return tuple(request for request in message.tool_requests if request.id not in answered)
+                return (
+                    ()
+                    if not message.tool_requests
+                    else tuple(request for request in message.tool_requests if request.id not in answered)
+                )
             answered.add(message.tool_request_id)
         return ()
 
@@ -101,7 +105,7 @@ class Conversation:
         self.plan = ()
 
     def close_turn(self, reason: Reason, spent: Spent) -> None:
-        self._log.append(TurnClosed(reason.value, spent), sync=True)
+        self._log.append(TurnClosed(reason, spent), sync=True)
         self.spent = spent
 
     def _begin_with(self, messages: tuple[Message, ...]) -> None:

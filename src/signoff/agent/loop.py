@@ -9,6 +9,8 @@ Calls that only read and stand together run together; all others one by one, in 
 returns. A request that did not arrive whole is never run: providers give only whole ones.
 """
 
+import functools
+import itertools
 import os
 import time
 from collections.abc import Awaitable, Callable
@@ -93,12 +95,13 @@ class Agent:
         self._ask = ask
         self._tracing = tracing or Tracing()
         self._show = watch.show
+        self._name, self._numbers = os.urandom(6).hex(), itertools.count(1)
         self.budget = Budget(terms.limits, time.monotonic)
         self.model = Asking(provider, tools, terms, self.budget, watch.show, self._tracing, breathe)
 
     async def turn(self, conversation: Conversation, parts: tuple[Text | Image, ...]) -> TurnEnd:
         """One prompt, until the model is done with it or something ends it. Raises nothing but mistakes of ours."""
-        turn = _Turn(conversation, _new_id("turn"))
+        turn = _Turn(conversation, self._new_id("turn"))
         task = Message("user", parts).text
         self._show(TurnStarted(turn.id, task))
         plan, before = _plan_of(conversation, task), conversation.plan
@@ -205,11 +208,10 @@ class Agent:
 
     def _call(self, tool: str, args: dict[str, Any]) -> ToolCall:
         now = time.time_ns() // 1_000_000
-        return ToolCall(_new_id("call"), tool, "", args, self._terms.trace_id, now)
+        return ToolCall(self._new_id("call"), tool, "", args, self._terms.trace_id, now)
 
-
-def _new_id(kind: str) -> str:
-    return f"{kind}-{os.urandom(6).hex()}"
+    def _new_id(self, kind: str) -> str:
+        return f"{kind}-{self._name}-{next(self._numbers)}"
 
 
 class _Prepared(msgspec.Struct, frozen=True):
@@ -226,12 +228,15 @@ class _Turn:
         self.calls = 0
         self.corrections = 0
         self.denials: list[Denial] = []
-        self.repeats = Repeats()
+
+    @functools.cached_property
+    def repeats(self) -> Repeats:
+        return Repeats()  # many turns call nothing
 
 
 def _plan_of(conversation: Conversation, task: str) -> tuple[PlanEntry, ...]:
     """What is left of the plan; where nothing is, the task itself is the plan."""
-    if any(entry.status != "completed" for entry in conversation.plan):
+    if conversation.plan and any(entry.status != "completed" for entry in conversation.plan):
         return conversation.plan
     return (PlanEntry(first_line(task), "in_progress"),)
 

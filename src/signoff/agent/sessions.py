@@ -235,15 +235,15 @@ def with_entry(summary: Summary, entry: Entry) -> Summary:
 
 def _told(summary: Summary, what: SessionEvent) -> dict[str, str]:
     """What an event changes in a list, but for the time."""
-    match what:
-        case Said(message=message) if not summary.title and message.role == "user":
-            return {"title": first_line(message.text)}
-        case Configured(option="mode" | "model" as option, value=value):
-            return {option: value}
-        case Renamed(title=title):
-            return {"title": title}
-        case _:
-            return {}
+    if isinstance(what, Said):
+        if not summary.title and what.message.role == "user":
+            return {"title": first_line(what.message.text)}
+    elif isinstance(what, Configured):
+        if what.option in ("mode", "model"):
+            return {what.option: what.value}
+    elif isinstance(what, Renamed):
+        return {"title": what.title}
+    return {}
 
 
 def _cursor(last: Summary) -> str:

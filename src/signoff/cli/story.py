@@ -35,13 +35,17 @@ class Story:
 
     def __init__(self, output: Output, mask: Mask, further: Sink | None) -> None:
         self._output, self._mask, self._further = output, mask, further
-        self._counts: Counter[Name] = Counter()
+        self.counts: Counter[Name] = Counter()  # whoever tells counts
         self._clients = itertools.count(1)
         self._came = 0
         self._began = time.monotonic()
 
-    def hear(self, event: TelemetryEvent) -> None:
-        self._counts[event.name] += 1
+    @property
+    def sink(self) -> Sink | None:
+        """None: the counts are all that is wanted."""
+        return self._hear if self._output.verbose or self._further is not None else None
+
+    def _hear(self, event: TelemetryEvent) -> None:
         if self._output.verbose and event.name in _TOLD:
             said = [f"{event.attributes[name]}" for name in _SEEN_ATTRIBUTES if event.attributes.get(name)]
             self._output.note(self._mask(f"session {event.session_id}: {': '.join((_TOLD[event.name], *said))}"))
@@ -66,9 +70,9 @@ class Story:
         return connected
 
     def summary(self) -> str:
-        faults = sum(self._counts[name] for name in _FAULTS)
-        opened = self._counts[Name.SESSION_NEW] + self._counts[Name.SESSION_LOAD]
+        faults = sum(self.counts[name] for name in _FAULTS)
+        opened = self.counts[Name.SESSION_NEW] + self.counts[Name.SESSION_LOAD]
         return (
-            f"served {self._came} clients, {opened} sessions and {self._counts[Name.PROMPT_REQUESTED]} prompts"
+            f"served {self._came} clients, {opened} sessions and {self.counts[Name.PROMPT_REQUESTED]} prompts"
             f" ({faults} failed) in {time.monotonic() - self._began:.0f} s"
         )

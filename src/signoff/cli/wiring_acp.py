@@ -188,10 +188,11 @@ def serve_over(output: Output, serving: ServeOptions) -> int:
     return Exit.OK
 
 
-def agent_side(output: Output, serving: ServeOptions, sink: Sink | None) -> AgentSide:
+def agent_side(output: Output, serving: ServeOptions, story: Story) -> AgentSide:
     settings = wiring.configuration(output).settings
     masks = _Masks(settings.ledger.redact)
-    scope, telemetry = Scope(serving.permission_scope), Telemetry(sink, warn=output.warn)
+    scope = Scope(serving.permission_scope)
+    telemetry = Telemetry(story.sink, warn=output.warn, counts=story.counts)
     engines = Engines(output, serving)
     manner = Manner(
         permission=PermissionMode(serving.permission_mode),
@@ -252,7 +253,7 @@ async def _authenticate(engines: Engines) -> None:
 
 async def _serve(output: Output, serving: ServeOptions, sink: Sink | None) -> None:
     story = Story(output, _Masks(wiring.configuration(output).settings.ledger.redact).text, sink)
-    agent = agent_side(output, serving, story.hear)
+    agent = agent_side(output, serving, story)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

@@ -1,6 +1,6 @@
 """The Messages API of Anthropic. What is the same from turn to turn is marked, so that it is read from the cache."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -167,7 +167,7 @@ def _system(request: ModelRequest) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _messages(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
+def _messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """The roles take turns here: what tools answered and what the person said next is one message."""
     turns: list[dict[str, Any]] = []
     for message in messages:

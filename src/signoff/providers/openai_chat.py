@@ -1,6 +1,6 @@
 """Chat Completions: the dialect of OpenAI and of nearly everyone else, with what they do differently tolerated."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -142,7 +142,7 @@ def _usage(told: dict[str, Any]) -> Usage:
     )
 
 
-def _messages(messages: tuple[Message, ...]) -> Iterator[dict[str, Any]]:
+def _messages(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
     """Tools cannot answer with images here: they follow in the person's name, after all answers of tools."""
     pictures: list[Text | Image] = []
     for message in messages:

@@ -6,7 +6,7 @@ last event exactly one `Stopped`. A stream without `Stopped` ends in an error (`
 answer has arrived, so what is asked for in a `ToolRequested` is never cut and never void.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
@@ -56,7 +56,7 @@ class Message(msgspec.Struct, frozen=True):
 
 class ModelRequest(msgspec.Struct, frozen=True):
     model: str
-    messages: tuple[Message, ...]
+    messages: Sequence[Message]
     tools: tuple[ToolSpec, ...] = ()
     max_output_tokens: int | None = None
     response_schema: dict[str, Any] | None = None

@@ -1,7 +1,7 @@
 """The file format of scripts and recordings: one turn of a model after the other. Pure: text in, turns out."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -88,18 +88,18 @@ def parse(data: bytes, source: str) -> tuple[Turn, ...]:
     return tuple(_repeated(tuple(_lines(data, source))))
 
 
-def told(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+def told(messages: Sequence[Message]) -> tuple[Message, ...]:
     """What the model heard since its last answer."""
     return tuple(itertools.takewhile(lambda message: message.role != "assistant", reversed(messages)))[::-1]
 
 
-def missing(wanted: Texts, messages: tuple[Message, ...]) -> tuple[str, ...]:
+def missing(wanted: Texts, messages: Sequence[Message]) -> tuple[str, ...]:
     """What should have been said and was not."""
     heard = "\n".join(message.text for message in told(messages))
     return tuple(text for text in ((wanted,) if isinstance(wanted, str) else wanted) if text not in heard)
 
 
-def played(turns: tuple[Turn, ...], messages: tuple[Message, ...]) -> int:
+def played(turns: tuple[Turn, ...], messages: Sequence[Message]) -> int:
     """How many turns of the script the conversation already ends with."""
     answers = [message for message in messages if message.role == "assistant"]
     for count in range(min(len(answers), len(turns)), 0, -1):

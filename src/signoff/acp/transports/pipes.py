@@ -39,6 +39,7 @@ class Pipes:
         self._peer: Peer | None = None
         self._out: list[bytes] = []
         self._size = 0
+        self.congested = False  # senders that can wait, wait
         self._flush_planned = self._writing = self._paused = self._lost = self._closed = False
         self._room = asyncio.Event()
         self._room.set()
@@ -96,17 +97,13 @@ class Pipes:
 
     # Out.
 
-    @property
-    def congested(self) -> bool:
-        return not self._room.is_set()
-
     def write(self, frame: bytes) -> None:
         if self._closed:
             return
         self._out += (frame, b"\n")
         self._size += len(frame) + 1
         if self._size > self.limits.congested:
-            self._room.clear()
+            self._fill()
         if not self._flush_planned and not self._writing:
             self._flush_planned = True
             self._loop.call_soon(self._flush)  # what is said until then leaves with it
@@ -130,8 +127,16 @@ class Pipes:
         self._out = [data[sent:]] if self._size else []
         if self._size:
             self._wait_for_room()
-        else:
-            self._room.set()
+        elif self.congested:
+            self._make_room()
+
+    def _fill(self) -> None:
+        self.congested = True
+        self._room.clear()
+
+    def _make_room(self) -> None:
+        self.congested = False
+        self._room.set()
 
     def _wait_for_room(self) -> None:
         self._writing = True
@@ -153,7 +158,7 @@ class Pipes:
         """Everything written has left, or nobody takes it any more."""
         self._flush()
         while self._out and not self._closed:
-            self._room.clear()
+            self._fill()
             await self._room.wait()
 
     def _lose(self, reason: str) -> None:
@@ -173,7 +178,7 @@ class Pipes:
         self._stop_reading()
         if self._writing:
             self._loop.remove_writer(self._write_fd)
-        self._room.set()
+        self._make_room()
         self.ended.set()
         os.close(self._read_fd)
         os.close(self._write_fd)
