@@ -118,3 +118,12 @@ def test_no_memory_means_none(shop: pathlib.Path) -> None:
     run(shop, TASK)
     assert run(shop, TASK, "--no-memory") == TASK
     assert memory(shop, "list")["items"][0]["shown"] == 0
+
+
+@pytest.mark.parametrize(("mode", "beside"), [("system", False), ("user", True), ("both", True), ("none", False)])
+def test_our_own_agent_is_told_where_the_setting_says(shop: pathlib.Path, mode: str, beside: bool) -> None:
+    memory(shop, "add", "How to accept nested comments", "Count their depth in scan_comment.")
+    echoed = signoff("-c", f"memory.inject_mode={mode}", "run", "-m", "echo/echo", "accept nested comments", cwd=shop)
+    assert echoed.status == 0, echoed.err
+    assert ("Count their depth" in echoed.out) == beside
+    assert echoed.out.startswith("accept nested comments")

@@ -65,10 +65,9 @@ class Wired:
         self._remembering = remembering
 
     def turn(self, parts: tuple[Text | Image, ...]) -> Coroutine[Any, Any, TurnEnd]:
-        asked = Message("user", parts).text
-        remembered = self._remembering.before(asked)
-        self.agent.model.system = f"{self._system}\n\n{remembered}" if remembered else self._system
-        return self.agent.turn(self.conversation, parts)
+        system, beside = self._remembering.before(Message("user", parts).text)
+        self.agent.model.system = f"{self._system}\n\n{system}" if system else self._system
+        return self.agent.turn(self.conversation, (*parts, Text(f"\n\n{beside}")) if beside else parts)
 
     def learn(self, status: int, text: str) -> None:
         """After the last turn: tell the memory how it went."""
@@ -78,8 +77,9 @@ class Wired:
 class Remembering:
     """Without a memory nothing is done and nothing of it is imported."""
 
-    def before(self, asked: str) -> str:
-        return ""
+    def before(self, asked: str) -> tuple[str, str]:
+        """What the model is told: with the instructions, and beside what the person asks."""
+        return "", ""
 
     def after(self, run: Run, status: int, text: str) -> None:
         return None

@@ -40,19 +40,20 @@ class _Remembered(Remembering):
     def __init__(self, recall: Recall, memory: Memory) -> None:
         self._recall, self._memory = recall, memory
         self._started = time.monotonic()
-        self._found: str | None = None
+        self._system: str | None = None
 
-    def before(self, asked: str) -> str:
-        if self._found is None:
-            merged = self._recall.before(asked)
-            self._found = merged.system or merged.user.removesuffix(asked)
-        return self._found
+    def before(self, asked: str) -> tuple[str, str]:
+        if self._system is not None:
+            return self._system, ""  # what stands in a message of the person's stays in the conversation
+        merged = self._recall.before(asked)
+        self._system = merged.system
+        return merged.system, merged.user.removesuffix(asked).rstrip()
 
     def close(self) -> None:
         self._memory.close()  # a server opens one for every session
 
     def after(self, run: Run, status: int, text: str) -> None:
-        if self._found is None:
+        if self._system is None:
             return
         elapsed = int((time.monotonic() - self._started) * 1_000)
         run.ledger.write(Event("run.end", {"exit_code": status, "duration_ms": elapsed}))
