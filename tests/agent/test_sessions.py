@@ -171,6 +171,24 @@ def test_a_torn_line_is_left_out_and_disturbs_nothing(sessions: Sessions) -> Non
         assert [one.text for one in Conversation.resumed(again).messages] == ["whole", "after"]
 
 
+def test_what_the_model_is_told_stays_as_it_was_when_more_is_said(sessions: Sessions) -> None:
+    first = Message("system", (Text("be brief"),))
+    with sessions.create("/w", "echo/echo", "ask") as log:
+        talk = Conversation(log)
+        talk.user((Text("one"),))
+        told = talk.after(first)
+        talk.user((Text("two"),))
+        later = talk.after(first)
+        talk.clear()
+    assert [message.text for message in told] == ["be brief", "one"]
+    assert [message.text for message in later] == ["be brief", "one", "two"]
+    assert [message.text for message in reversed(later)] == ["two", "one", "be brief"]
+    assert (later[0].text, later[-1].text, len(later)) == ("be brief", "two", 3)
+    assert [message.text for message in later[1:]] == ["one", "two"]
+    with pytest.raises(IndexError):
+        told[2]
+
+
 def test_what_was_running_when_its_process_died_gets_an_answer(sessions: Sessions) -> None:
     with sessions.create("/a", "m/m", "ask") as log:
         talk = Conversation(log)

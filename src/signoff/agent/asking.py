@@ -126,7 +126,7 @@ class Asking:
 
     def _messages(self, conversation: Conversation) -> Sequence[Message]:
         if not self._terms.text_calls:
-            return [self._first, *conversation.messages]
+            return conversation.after(self._first)
         told = f"{self.system}\n\n{manual(self._specs)}"
         return [Message("system", (Text(told),)), *as_text(conversation.messages)]
 

@@ -1,6 +1,8 @@
 """What the model is shown, and the log behind it. Every message is on disk before anything follows from it."""
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import overload
 
 from signoff.agent.compaction import size
 from signoff.agent.event import Look, Reason, Spent
@@ -30,7 +32,7 @@ class Conversation:
     def __init__(self, log: SessionLog, entries: Iterable[Entry] = ()) -> None:
         self._log = log
         self.messages: list[Message] = []
-        self._sized = (0, 0)  # so many messages, so many characters: what came since is added when somebody asks
+        self._characters = 0  # of them all
         self.plan: tuple[PlanEntry, ...] = ()
         self.spent = Spent()
         self.run_id = ""  # of the run whose ledger has the session's last calls
@@ -51,11 +53,12 @@ class Conversation:
 
     @property
     def tokens(self) -> int:
-        """About how many it is. Counted once for each message, however often it is asked."""
-        counted, characters = self._sized
-        characters += sum(map(size, self.messages[counted:]))
-        self._sized = (len(self.messages), characters)
-        return characters // 4
+        """About how many it is."""
+        return self._characters // 4
+
+    def after(self, first: Message) -> Sequence[Message]:
+        """What the model is told: that message, then the conversation as it is now."""
+        return _Told(first, self.messages)
 
     @property
     def unanswered(self) -> tuple[ToolRequest, ...]:
@@ -72,7 +75,7 @@ class Conversation:
 
     def user(self, parts: tuple[Text | Image, ...]) -> None:
         self._log.append(Said(message := Message("user", parts)), sync=True)
-        self.messages.append(message)
+        self._show(message)
 
     def add(self, message: Message) -> None:
         """An answer that asks for nothing has only the end of its turn to follow, and is written with it."""
@@ -109,12 +112,13 @@ class Conversation:
         self.spent = spent
 
     def _begin_with(self, messages: tuple[Message, ...]) -> None:
-        self.messages, self._sized = list(messages), (0, 0)
+        self.messages, self._characters = list(messages), sum(map(size, messages))
 
     def _show(self, message: Message) -> None:
         if message.role == "assistant":
             self._began.clear()  # models may use the same ids again
         self.messages.append(message)
+        self._characters += size(message)
 
     def _take(self, entry: Entry) -> None:
         match entry.what:
@@ -135,6 +139,33 @@ class Conversation:
                 self.run_id = run_id
             case _:
                 pass
+
+
+class _Told(Sequence[Message]):
+    """A message and those of a conversation so far. Not copied, which would cost more with every turn: messages are only
+    ever added at the end."""
+
+    __slots__ = ("_first", "_length", "_rest")
+
+    def __init__(self, first: Message, rest: list[Message]) -> None:
+        self._first, self._rest, self._length = first, rest, len(rest) + 1
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, place: int) -> Message: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Message]: ...
+    def __getitem__(self, place: int | slice) -> Message | list[Message]:
+        if isinstance(place, slice):
+            return list(self)[place]
+        index = range(self._length)[place]
+        return self._rest[index - 1] if index else self._first
+
+    def __iter__(self) -> Iterator[Message]:
+        yield self._first
+        yield from itertools.islice(self._rest, self._length - 1)
 
 
 def last_text(conversation: Conversation) -> str:

@@ -152,7 +152,7 @@ class SessionLog:
         """On return the event outlives this process; with `sync` soon the loss of power too. With `hold` it goes out with
         the next one, in one write: for who appends that before anybody else has a turn."""
         entry = Entry(int(self._clock() * 1_000), event)
-        self._held += _encoder.encode(entry) + b"\n"
+        self._held += b"%b\n" % _encoder.encode(entry)
         if not hold:
             self._write()
         if sync:
