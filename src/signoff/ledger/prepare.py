@@ -70,7 +70,8 @@ class Preparation:
                 said = {"question": text(record.question), "rejection": text(record.rejection)}
                 return replace(record, **said, amendment=self._words(record.amendment))
             case Result(artifacts=effects):
-                effects = Effects(texts(effects.files_changed), texts(effects.commands_run), effects.exit_status)
+                if effects.files_changed or effects.commands_run:
+                    effects = Effects(texts(effects.files_changed), texts(effects.commands_run), effects.exit_status)
                 said = {"name": text(record.name)}
                 error = self._failure(record.error)
                 return replace(record, **self._arguments(record.args), **said, error=error, artifacts=effects)

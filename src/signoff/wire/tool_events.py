@@ -41,7 +41,7 @@ class ToolRequest(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="
     @property
     def judged_action(self) -> Action:
         """Unknown is never milder than exec."""
-        return Action(self.action) if self.action in _ACTIONS else Action.EXEC
+        return _ACTIONS.get(self.action, Action.EXEC)
 
 
 class ToolResult(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="tool.result"):
@@ -83,7 +83,7 @@ class PolicyAck(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="po
 ToolEvent = ToolRequest | ToolResult | ToolProgress | PolicyAck
 TYPES = ("tool.request", "tool.result", "tool.progress", "policy.ack")
 
-_ACTIONS = frozenset(Action)
+_ACTIONS: dict[str, Action] = {action.value: action for action in Action}
 _RFC3339 = late_pattern(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _MISSING = late_pattern(r"missing required field `(\w+)`")
 _PREFIXED_LINE = b"\n" + PREFIX
