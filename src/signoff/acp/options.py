@@ -18,7 +18,7 @@ MODE, MODEL = "mode", "model"
 class Chosen:
     """The options of a session and the value each has now. Never changed: a choice gives another one."""
 
-    __slots__ = ("_told", "options", "values")
+    __slots__ = ("_config", "_told", "options", "values")
 
     def __init__(
         self,
@@ -30,6 +30,7 @@ class Chosen:
         self.values = values
         # By option and value, encoded: each is told again with every change of any of them.
         self._told = {} if told is None else told
+        self._config: list[schema.SessionConfigOption] | None = None
 
     def choose(self, option_id: str, value: object) -> "Chosen":
         """Raises UsageError for what is not offered."""
@@ -60,7 +61,9 @@ class Chosen:
 
     @property
     def config(self) -> list[schema.SessionConfigOption]:
-        return [self._row(option) for option in self.options]
+        if self._config is None:  # an update and an answer both carry it
+            self._config = [self._row(option) for option in self.options]
+        return self._config
 
     def _row(self, option: Option) -> Any:
         key = (option.id, self.values[option.id])
