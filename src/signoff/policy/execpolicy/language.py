@@ -4,6 +4,7 @@ A file is read completely or refused: the error names file, line and column and 
 bounded in steps, not in memory; so a project's file, which somebody else wrote, may hold calls with literal arguments only.
 """
 
+import itertools
 import re
 import shlex
 from collections.abc import Callable, Iterator
@@ -46,7 +47,7 @@ _TICKS = 20_000  # about 20 million steps: a second's work, and a thousand times
 _QUOTED = re.compile(r"""\"(?:[^"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#[^\n]*""")
 _OPERATOR = re.compile(r"[-+*/%~.|&^<>=(]|\b(?:not|and|or|if|lambda)\b")
 _GROWS = re.compile(r"[\w)\]}][ \t]*(?:\*(?!\*)|<<)|\*=")
-_GROWS_BY_ITSELF = re.compile(r"^[ \t]*(\w+)[ \t]*(?:=(?!=)[^\n]*\b\1\b[^\n]*\b\1\b|\+=[^\n]*\b\1\b)", re.MULTILINE)
+_GROWS_BY_ITSELF = re.compile(r"^[ \t]*+(\w++)[ \t]*+(?:=(?!=)[^\n]*\b\1\b[^\n]*\b\1\b|\+=[^\n]*\b\1\b)", re.MULTILINE)
 _LITERAL = late_pattern(
     r"[\s,()\[\]=\0]|\d+\b|(?:True|False|None)\b|(?:prefix_rule|network_rule|host_executable)(?=\s*\()"
     r"|(?:pattern|decision|match|not_match|justification|host|protocol|name|paths)(?=\s*=)"
@@ -109,20 +110,24 @@ def _refuse_bottomless(text: str, file: str) -> None:
     """The parser follows nesting and chains of operators on the stack of the process, which would end with it; and one
     multiplication or shift can fill the memory before anybody counts a step."""
     bare, depth = _QUOTED.sub("q", text), 0
-    if (grows := _GROWS.search(bare)) is not None:
+    if ("*" in bare or "<<" in bare) and (grows := _GROWS.search(bare)) is not None:
         number = bare.count("\n", 0, grows.start()) + 1
         _raise(file, number, 1, "multiplication and shifts have no place in rules")
     if (grows := _GROWS_BY_ITSELF.search(bare)) is not None:
         number = bare.count("\n", 0, grows.start(1)) + 1
         _raise(file, number, 1, f"`{grows[1]}` is made of itself more than once, which has no place in rules")
     for number, line in enumerate(bare.split("\n"), start=1):
-        operators = len(_OPERATOR.findall(line))
-        for mark in _BRACKET.findall(line):
-            depth += 1 if mark in "([{" else -1
-            if depth > _DEEPEST:
-                break
-        if depth > _DEEPEST or operators > _MOST_OPERATORS or len(line) - len(line.lstrip()) > 4 * _DEEPEST:
-            _raise(file, number, 1, "nested too deeply")
+        before, opening = depth, sum(map(line.count, "([{"))
+        depth += opening - sum(map(line.count, ")]}"))
+        if before + opening > _DEEPEST or len(line) > 4 * _DEEPEST:  # a line that can be too much
+            _refuse_line(line, before, file, number)
+
+
+def _refuse_line(line: str, depth: int, file: str, number: int) -> None:
+    deepest = max(itertools.accumulate((1 if mark in "([{" else -1 for mark in _BRACKET.findall(line)), initial=depth))
+    indented = len(line) - len(line.lstrip())
+    if deepest > _DEEPEST or len(_OPERATOR.findall(line)) > _MOST_OPERATORS or indented > 4 * _DEEPEST:
+        _raise(file, number, 1, "nested too deeply")
 
 
 def _evaluate(text: str, file: str, rule: Callable[[str, str, list[object]], None]) -> None:
