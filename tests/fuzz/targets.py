@@ -34,7 +34,7 @@ from signoff.tools.patch_unified import parse_patch, paths
 from signoff.wire import acp, control, jsonrpc, tool_events
 from signoff.wire.jsonl import Found, Modes, Scanner, Text, Trust
 
-PLACE = {"cwd": "/work/project", "home": "/home/someone"}
+PLACE = {"cwd": "/srv/project", "home": "/home/someone"}
 TOKEN = "ghp_" + "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zA2bC4"
 FILE = "one\ntwo\r\nthree\n\nfour {\n  five\n}\nsix\n"
 
