@@ -21,7 +21,7 @@ LIMIT = 20.0
 def cwd(tmp_path: pathlib.Path) -> Iterator[str]:
     before = set(os.listdir("/proc/self/fd"))
     yield str(tmp_path)
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert set(os.listdir("/proc/self/fd")) <= before  # fewer where an earlier test left something to be collected
 
 
 def everything(descriptor: int | None) -> bytes:

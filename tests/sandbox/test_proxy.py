@@ -302,7 +302,7 @@ def test_leaving_cuts_silent_connections_and_leaks_nothing() -> None:
         assert client.recv(1) == b""
         client.close()
     assert not [thread for thread in threading.enumerate() if thread.name == "signoff-proxy"]
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before  # fewer where an earlier test left something to be collected
 
 
 def test_a_listener_made_elsewhere_is_served(origin: int) -> None:
