@@ -54,6 +54,7 @@ def test_off_changes_nothing() -> None:
     ("before", "after"),
     [
         ('db_password = "hunter2!"', 'db_password = "REDACTED_assigned"'),
+        ("login(user, password=hun)ter2!x)", "login(user, password=REDACTED_assigned)"),
         ("export DB_PASSWORD=hunter2", "export DB_PASSWORD=REDACTED_assigned"),
         ("PGPASSWORD=hunter2x psql -h db", "PGPASSWORD=REDACTED_assigned psql -h db"),
         ("export DB_PASSWORD=hunter2x; make", "export DB_PASSWORD=REDACTED_assigned; make"),
@@ -101,6 +102,9 @@ def test_only_the_secret_changes(before: str, after: str) -> None:
         "API_KEY=<your api key>",
         "PGPASSWORD=$SECRET1 psql; TOKEN=${TOKEN2} make",
         "connect(PASSWORD=settings1, TOKEN=value2)",
+        "context.load(CERTIFICATE, password=getpass_unicode)",
+        "spawn(program, pass_fds=(0,1,2,pipe.fileno()))",
+        "assert passValue('str\\x00ing') == 3",
         'public_key = "9Cnzj4p4WGeKLs1Pt8QuKUpRKfFLfRYC9AIKjbJTWit"',
         "signoff/token.py,sha256=AP58970HW1gZt4SahyQLhc2gwwD6VyfRMkInfCbtfts,1410",
         '"integrity": "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg=="',

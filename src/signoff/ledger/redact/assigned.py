@@ -56,6 +56,7 @@ _LOOKUP = pattern(
 _COMPARISONS = tuple(
     pattern(sign + r"[ \t]?(?P<name>[\w.]{0,60}?(?:pass|pwd|secret|token|key)\w{0,40})") for sign in ("==", "!=")
 )
+_PASSES = pattern(r"pass(?=[A-Z_])")  # a verb, not a name: passValue("…"), pass_context("…")
 _NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 _JOINED = (
     "api",
@@ -101,9 +102,9 @@ def _judge(reader: Reader, found: re.Match[str]) -> Span | None:
         return None
     if found["spoken"] is not None:
         return reader.spoken(found.end(), promised)
-    if found["juxtaposed"] is not None and name == "pass":  # a verb, not a name
-        return None
     operator = found["operator"] or ""
+    if (name == "pass" and found["juxtaposed"] is not None) or (operator == "(" and _PASSES.match(name)):
+        return None
     if (
         operator == "="
         and name.lower() == "key"

@@ -27,7 +27,7 @@ _VETO = pattern(
 )
 # the last word of a name that is about a secret, and is none
 _LAST_WORDS = """
-id ids name names url urls uri uris file files filename path paths dir directory folder type types kind len length
+id ids fd fds name names url urls uri uris file files filename path paths dir directory folder type types kind len length
 size count counts version field fields label prompt policy provider error errors message msg pattern regex format
 prefix suffix header headers expiry expires expiration ttl index idx line mode algorithm alg algo endpoint scope
 scopes source vault variable var user users username email host hostname port title description desc text help hint

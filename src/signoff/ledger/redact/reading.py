@@ -113,6 +113,9 @@ class Reader:
         if line is None or operator in ("=>", "->") or "</" in line[0] or _CALL.match(line[0]):
             return None
         value = _NEXT_PARAMETER.split(line[0], maxsplit=1)[0].rstrip(",;")
+        before = self.text[max(0, position - 120) : position].rpartition("\n")[2]
+        if before.count("(") > before.count(")"):  # the last argument of a call
+            value = value.rstrip(")")
         if is_secret(value, promised, quoted=False) or (
             self._is_setting(position, name) and is_secret(value, promised, quoted=True)
         ):
