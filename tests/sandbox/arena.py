@@ -70,13 +70,15 @@ def arms() -> list[Arm]:
 
 def usable(arm: Arm) -> Arm:
     """Another user may not reach our interpreter; the system's will do if it can load the same packages."""
-    if arm.user != os.geteuid():
-        probe = "import sys, msgspec, click; sys.exit(sys.version_info[:2] != tuple(map(int, sys.argv[1].split('.'))))"
-        version = ".".join(map(str, sys.version_info[:2]))
-        words = [arm.python, "-c", probe, version]
-        if not os.path.exists(arm.python) or arm.popen(words, env=environment("/"), stderr=subprocess.DEVNULL).wait(60):
-            pytest.skip(f"no interpreter that uid {arm.user} can use with our packages")
-    return arm
+    if arm.user == os.geteuid():
+        return arm
+    probe = "import sys, msgspec, click; sys.exit(sys.version_info[:2] != tuple(map(int, sys.argv[1].split('.'))))"
+    version = ".".join(map(str, sys.version_info[:2]))
+    for python in filter(os.path.exists, (arm.python, sys.executable)):
+        words = ["/usr/bin/env", python, "-c", probe, version]
+        if arm.popen(words, env=environment("/"), stderr=subprocess.DEVNULL).wait(60) == 0:
+            return msgspec.structs.replace(arm, python=python)
+    pytest.skip(f"no interpreter that uid {arm.user} can use with our packages")
 
 
 def environment(home: str) -> dict[str, str]:
