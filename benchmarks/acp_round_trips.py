@@ -8,9 +8,9 @@ from benchmarks.acp_wire import REFERENCE, Agent, frame_of, ours
 from benchmarks.figure import Figure, at_least, medians
 
 SDK = "echo agent on the Python SDK"
-ROUNDS = 9
+ROUNDS = 21
 TRIPS = 300
-PROMPTS = 30
+PROMPTS = 100
 
 
 def measure() -> list[Figure]:

@@ -3,10 +3,12 @@
 import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
 from benchmarks.__main__ import Outcome, names, run, table
+from benchmarks.acp_wire import Agent
 from benchmarks.figure import at_least, at_most, medians
 from benchmarks.soak_watch import Sample, judged, sample
 
@@ -33,6 +35,15 @@ def test_the_table_marks_a_bar_that_does_not_hold() -> None:
 def test_every_benchmark_is_found() -> None:
     assert "startup" in names()
     assert "figure" not in names()
+
+
+def test_an_agent_that_dies_in_the_middle_of_a_line_is_noticed() -> None:
+    agent = Agent([sys.executable, "-c", "import os; os.read(0, 9); os.write(1, b'half')"])
+    try:
+        with pytest.raises(EOFError):
+            agent.round_trip(b"hello\n", b"whole")
+    finally:
+        agent.end()
 
 
 def test_a_measurement_that_breaks_is_reported_and_the_others_are_made(
