@@ -294,4 +294,7 @@ os._exit(9)
     assert json.loads(audit("list", "--json").out)["runs"][0]["state"] == "unfinished"
     assert len(audit("tail", "-f").out.splitlines()) == 2
     shown = audit("show")
-    assert shown.err == "c1 was allowed and its outcome is unknown; it is not run again.\n"
+    assert shown.err == (
+        "c1 was allowed and its outcome is unknown; it is not run again.\n"
+        "This record is not whole. What is wrong with it: signoff audit verify last\n"
+    )

@@ -108,7 +108,11 @@ def test_a_project_is_trusted_as_it_stands_and_says_what_it_sets(project: Path) 
 
 def test_trust_shows_what_a_project_hides(project: Path) -> None:
     (project / ".signoff" / "config.toml").write_text('project_id = "a\u202eb"\n', encoding="utf-8")
-    assert "\u202e" not in signoff("config", "trust", cwd=project).err
+    (project / ".signoff" / "rules").mkdir()
+    (project / ".signoff" / "rules" / "\x1b[2J.rules").write_text("", encoding="utf-8")
+    told = signoff("config", "trust", cwd=project).err
+    assert "‹ESC›[2J.rules" in told
+    assert not {"\x1b", "\u202e"} & set(told)
 
 
 def test_an_error_names_a_hostile_file_without_obeying_it(home: Path) -> None:

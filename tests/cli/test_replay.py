@@ -42,3 +42,12 @@ def test_what_is_no_ledger_is_refused(home: pathlib.Path) -> None:
     ended = signoff("replay", str(home / "x.jsonl"), cwd=home)
     assert ended.status == 61
     assert "does not begin like a ledger" in ended.err
+
+
+def test_nothing_in_a_record_steers_the_terminal(recorded: pathlib.Path, home: pathlib.Path) -> None:
+    (record,) = (home / ".local" / "state" / "signoff" / "runs").glob("*.jsonl")
+    hostile = record.read_bytes().replace(b'"rule_id":"', b'"rule_id":"\\u001b[2J\\u202e')
+    (home / "x.jsonl").write_bytes(hostile)
+    shown = signoff("replay", "--all", str(home / "x.jsonl"), cwd=recorded).out
+    assert "‹ESC›[2J‹U+202E›" in shown
+    assert not {"\x1b", "\u202e"} & set(shown)

@@ -1,12 +1,13 @@
 """Nothing in shown text can hide, move the cursor or change the order of what is read."""
 
+import json
 import unicodedata
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signoff.domain.visible import hidden, visible, width
+from signoff.domain.visible import hidden, spelled, steerless, visible, width
 
 SHOWN = {
     "ls -l": "ls -l",
@@ -43,6 +44,22 @@ def test_shown_text_never_holds_a_character_that_acts(text: str) -> None:
     assert not {unicodedata.bidirectional(character) for character in shown} & {"LRE", "RLE", "LRO", "RLO", "PDF"}
     if shown == text:
         assert hidden(text) == ()
+
+
+def test_our_colours_and_lines_pass_the_last_guard_and_nothing_else_that_acts() -> None:
+    ours = "\x1b[31m‹ESC›\x1b[0m\n\tüber"
+    assert steerless(ours) == ours
+    assert (
+        steerless("a\x1b[2J\x1b]0;x\x07\x1b[31;5m\x9b1m\u202e")
+        == "a‹ESC›[2J‹ESC›]0;x‹U+0007›‹ESC›[31;5m‹U+009B›1m‹U+202E›"
+    )
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
+def test_a_json_document_means_the_same_without_a_character_that_acts(text: str) -> None:
+    document = spelled(json.dumps(text, ensure_ascii=False))
+    assert document.isprintable()
+    assert json.loads(document) == text
 
 
 @pytest.mark.parametrize(("text", "columns"), [("abc", 3), ("文字", 4), ("e\u0301", 1), ("‹ESC›", 5)])

@@ -6,6 +6,7 @@ import os
 import pathlib
 import stat
 import threading
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -154,9 +155,35 @@ def test_the_key_of_the_digests_is_made_once_and_private(tmp_path: pathlib.Path)
     assert load_key(str(state)) == key
     assert os.listdir(state) == ["ledger.key"]
     assert stat.S_IMODE((state / "ledger.key").stat().st_mode) == 0o600
-    (state / "ledger.key").write_bytes(b"short")
+    (state / "ledger.key").chmod(0o644)
+    assert load_key(str(state)) == key
+    assert stat.S_IMODE((state / "ledger.key").stat().st_mode) == 0o600
+
+
+def _short(place: pathlib.Path) -> None:
+    place.write_bytes(b"short")
+
+
+def _foreign(place: pathlib.Path) -> None:
+    place.write_bytes(bytes(32))
+    try:
+        os.chown(place, 65534, 65534)
+    except PermissionError:
+        pytest.skip("only root can give a file away")
+
+
+def _link(place: pathlib.Path) -> None:
+    place.with_name("elsewhere").write_bytes(bytes(32))
+    place.symlink_to("elsewhere")
+
+
+@pytest.mark.parametrize("make", [_short, _foreign, _link, os.mkfifo, os.mkdir])
+def test_what_is_no_key_of_ours_is_refused_at_once(
+    tmp_path: pathlib.Path, make: Callable[[pathlib.Path], None]
+) -> None:
+    make(tmp_path / "ledger.key")
     with pytest.raises(LedgerUnwritable):
-        load_key(str(state))
+        load_key(str(tmp_path))
 
 
 @requirement("MEM-120")

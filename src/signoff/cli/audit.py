@@ -16,7 +16,7 @@ from signoff.cli.app import Group
 from signoff.cli.output import Output, Style, counted, json_option
 from signoff.config import locations
 from signoff.domain.errors import Exit, UsageError
-from signoff.domain.visible import visible
+from signoff.domain.visible import spelled, visible
 from signoff.ledger import reading
 from signoff.ledger.anchor import Head, head_of, keep, kept
 from signoff.ledger.place import SUFFIX
@@ -128,6 +128,8 @@ def show(output: Output, name: str, as_html: bool, target: BinaryIO, as_json: bo
             output.text(_told(output, row(line)), HANG)
         for call in stats(lines).unknown_outcomes:
             output.say(f"{visible(call)} was allowed and its outcome is unknown; it is not run again.")
+        if glance.state in (reading.State.UNFINISHED, reading.State.DAMAGED):
+            output.say(f"This record is not whole. What is wrong with it: signoff audit verify {visible(name)}")
 
 
 @audit.command()
@@ -152,7 +154,7 @@ def tail(output: Output, name: str, follow: bool, number: int, as_json: bool) ->
         while True:
             for line in new:
                 output.text(
-                    msgspec.json.encode(line).decode() if as_json else _told(output, row(line)),
+                    spelled(msgspec.json.encode(line).decode()) if as_json else _told(output, row(line)),
                     None if as_json else HANG,
                 )
             if not follow:

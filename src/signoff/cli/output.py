@@ -11,7 +11,7 @@ from typing import TextIO
 import click
 import msgspec
 
-from signoff.domain.visible import visible
+from signoff.domain.visible import spelled, steerless, visible
 from signoff.domain.visible import width as columns
 
 
@@ -36,19 +36,21 @@ class Output(msgspec.Struct, frozen=True):
 
     def text(self, line: str, hang: int | None = None) -> None:
         """A line of what was asked for. With `hang` a terminal shows a long one in several, indented by so much."""
-        click.echo(line if hang is None else folded(line, self.room(), hang), color=True)
+        room = self.room()
+        line = line if room is None else steerless(line)  # a file gets what it asked for, to the byte
+        click.echo(line if hang is None else folded(line, room, hang), color=True)
 
     def room(self) -> int | None:
         return room(sys.stdout)
 
     def json(self, value: object) -> None:
         """What was asked for, as the one JSON document on stdout."""
-        click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+        click.echo(spelled(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
 
     def say(self, line: str) -> None:
         """A word on the way, for a person; --quiet silences it."""
         if not self.quiet:
-            click.echo(line, err=True, color=True)
+            click.echo(steerless(line), err=True, color=True)
 
     def note(self, line: str) -> None:
         """A step of something that runs for long, with the time; for whoever asked with -v."""

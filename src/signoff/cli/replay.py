@@ -79,4 +79,5 @@ def _tell(output: Output, call: Replayed) -> None:
     before, after = (output.paint(f"{word:5}", STYLES[word]) for word in (call.before, call.after))
     args = visible(msgspec.json.encode(call.args).decode())
     output.text(f"{before} → {after}  {visible(call.tool)} {args[:LONGEST_ARGS]}", 15)
-    output.text(f"               {call.before_rule or 'no rule'} → {call.after_rule or 'no rule'}")
+    rules = " → ".join(rule or "no rule" for rule in (call.before_rule, call.after_rule))
+    output.text(f"               {visible(rules)}")

@@ -24,6 +24,8 @@ _UNSEEN = frozenset(
 )
 _NAMES = {"\t": "TAB", "\n": "LF", "\r": "CR", "\x1b": "ESC", "\x00": "NUL", "\x7f": "DEL", "\b": "BS"}
 _PADDING = re.compile(r"(?<=[^ ])( {9,})")  # how the end of a command is pushed out of sight
+_NOT_PLAIN = re.compile(r"[^\x00-\x7e]")
+_STEERING = re.compile(r"(?!\x1b\[(?:[0-2]|3[1-3])m)[^\n\t\x20-\x7e]")
 _MARKS_SHOWN = 2  # combining marks on one letter; more of them bury the line
 
 
@@ -47,6 +49,16 @@ def visible(text: str) -> str:
     return "".join(piece.text for piece in pieces(text))
 
 
+def steerless(text: str) -> str:
+    """Shown text, perhaps in our colours and in lines, where somebody forgot to make a part of it visible."""
+    return _STEERING.sub(lambda found: found[0] if found[0].isprintable() else _named(found[0]), text)
+
+
+def spelled(json: str) -> str:
+    """A JSON document in which no character stands that a terminal would obey: each has another spelling there."""
+    return _NOT_PLAIN.sub(lambda found: found[0] if found[0].isprintable() else _in_json(found[0]), json)
+
+
 def hidden(text: str) -> tuple[str, ...]:
     """What was escaped, each once, in order of appearance."""
     return tuple(dict.fromkeys(piece.text for piece in pieces(text) if piece.escaped))
@@ -60,6 +72,15 @@ def width(text: str) -> int:
         0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
         for character in text
     )
+
+
+def _named(character: str) -> str:
+    return f"‹{_NAMES.get(character) or f'U+{ord(character):04X}'}›"
+
+
+def _in_json(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
 def _characters(text: str) -> Iterator[Piece]:
@@ -76,6 +97,6 @@ def _characters(text: str) -> Iterator[Piece]:
         if plain:
             yield Piece(plain)
             plain = ""
-        yield Piece(f"‹{_NAMES.get(character) or f'U+{ord(character):04X}'}›", escaped=True)
+        yield Piece(_named(character), escaped=True)
     if plain:
         yield Piece(plain)

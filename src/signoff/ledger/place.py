@@ -11,6 +11,7 @@ from signoff.domain.late import late_pattern
 RUN_ID = late_pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 SUFFIX = ".jsonl"
 KEY_BYTES = 32
+_ANEW = "Move ledger.key away; a new one is made at the next run."
 
 StrPath = str | os.PathLike[str]
 
@@ -41,7 +42,7 @@ def open_new(directory: StrPath, run_id: str) -> tuple[int, int]:
     except OSError as error:
         os.close(folder)
         raise LedgerUnwritable(f"cannot create the ledger {run_id} in {directory}: {error.strerror}") from error
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fcntl.flock(file, fcntl.LOCK_EX)  # a reader who looks whether it is locked may hold it for a moment
     return file, folder
 
 
@@ -75,15 +76,18 @@ def load_key(directory: StrPath) -> bytes:
 
 
 def _read_key(folder: int) -> bytes:
-    file = os.open("ledger.key", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    file = os.open("ledger.key", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
     try:
-        key = os.read(file, KEY_BYTES + 1)
+        found = os.fstat(file)
+        if found.st_uid != os.geteuid():
+            raise LedgerUnwritable("the ledger key belongs to somebody else", hint=_ANEW)
+        if stat.S_IMODE(found.st_mode) & 0o077:
+            os.fchmod(file, 0o600)
+        key = os.read(file, KEY_BYTES + 1) if stat.S_ISREG(found.st_mode) else b""
     finally:
         os.close(file)
     if len(key) != KEY_BYTES:
-        raise LedgerUnwritable(
-            "the ledger key is damaged", hint="Move ledger.key away; a new one is made at the next run."
-        )
+        raise LedgerUnwritable("the ledger key is damaged", hint=_ANEW)
     return key
 
 
