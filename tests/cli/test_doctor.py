@@ -31,7 +31,7 @@ def machine(root: Path, files: dict[str, str], **changes: str) -> Surroundings:
         (root / name).write_text(content, encoding="utf-8")
     environ = {"HOME": str(root / "home"), "PATH": str(root / "bin")}
     return Surroundings(
-        environ, root, root=root, **{"system": "Linux", "release": "6.8.0-41", "machine": "x86_64"} | changes
+        environ, root / "ws", root=root, **{"system": "Linux", "release": "6.8.0-41", "machine": "x86_64"} | changes
     )
 
 

@@ -192,9 +192,15 @@ def test_programs_that_are_missing_old_or_broken_are_found(
     monkeypatch.setattr(checks_programs.ripgrep, "bundled", lambda: None)
     for name, script in programs.items():
         put(home / "bin" / name, f"#!/bin/sh\n{script}\n", 0o755)
-    here = Surroundings({"HOME": str(home), "PATH": str(home / "bin") + programs.get("path", "")}, home)
+    here = Surroundings({"HOME": str(home), "PATH": str(home / "bin") + programs.get("path", "")}, home / "ws")
     finding = CHECKS[check](here)
     assert (finding.code, finding.status) == (code, status)
+
+
+def test_a_program_in_the_project_is_not_started(home: Path) -> None:
+    put(home / "ws/bin/git", f"#!/bin/sh\ntouch {home}/started\necho git version 2.53.0\n", 0o755)
+    finding = CHECKS["git"](Surroundings({"HOME": str(home), "PATH": f"{home}/ws/bin:bin"}, home / "ws"))
+    assert (finding.code, (home / "started").exists()) == ("git.missing", False)
 
 
 def test_a_full_disk_fails_and_a_nearly_full_one_warns() -> None:

@@ -14,6 +14,7 @@ from signoff.cli.finding import Finding, Surroundings, fail, ok, warn
 from signoff.domain.errors import SignoffError
 from signoff.files import beneath
 from signoff.sandbox import cgroups as control_groups
+from signoff.sandbox.bubblewrap import PLACES as BUBBLEWRAP
 from signoff.sandbox.inside import landlock as kernel_landlock
 from signoff.sandbox.report import examine
 from signoff.sandbox.toolchains import Machine, plan
@@ -93,7 +94,7 @@ def seccomp(here: Surroundings) -> Finding:
 
 
 def bubblewrap(here: Surroundings) -> Finding:
-    program = programs.which("bwrap", here)
+    program = next((place for place in BUBBLEWRAP if (here.root / place[1:]).exists()), None)
     if program:
         return ok("bubblewrap is installed", program)
     if user_namespaces(here).code is None:

@@ -3,8 +3,10 @@
 import os
 import re
 import shutil
+from pathlib import Path
 
 from signoff.cli.finding import Finding, Surroundings, fail, ok, warn
+from signoff.config.project import find_project
 from signoff.domain.errors import SignoffError
 from signoff.sandbox.child import Stream, start
 from signoff.tools import ripgrep
@@ -28,15 +30,16 @@ def path(here: Surroundings) -> Finding:
 
 def git(here: Surroundings) -> Finding:
     fix = f"Install git {'.'.join(map(str, OLDEST_GIT))} or newer."
-    if which("git", here) is None:
+    program = which("git", here)
+    if program is None:
         return warn("git.missing", "git is not installed", "Agents cannot work with repositories.", fix)
-    found = version("git", here)
+    found = version(program, here)
     if found is None:
-        return warn("git.broken", "git does not start", which("git", here), fix)
+        return warn("git.broken", "git does not start", program, fix)
     if found < OLDEST_GIT:
         detail = "It runs what repositories of other users say."
         return warn("git.old", f"git {dotted(found)} is old", detail, fix)
-    return ok(f"git {dotted(found)}", which("git", here))
+    return ok(f"git {dotted(found)}", program)
 
 
 def search(here: Surroundings) -> Finding:
@@ -53,7 +56,12 @@ def search(here: Surroundings) -> Finding:
 
 
 def which(program: str, here: Surroundings) -> str | None:
-    return shutil.which(program, path=here.environ.get("PATH", ""))
+    """Not from the project: what an agent put there is not started outside the sandbox to ask for its version."""
+    project = find_project(here.environ, here.directory)
+    places = [Path(place) for place in here.environ.get("PATH", "").split(os.pathsep) if place.startswith("/")]
+    if project != Path(here.environ.get("HOME", "/")).resolve():
+        places = [place for place in places if not place.resolve().is_relative_to(project)]
+    return shutil.which(program, path=os.pathsep.join(map(str, places)))
 
 
 def version(program: str, here: Surroundings) -> tuple[int, ...] | None:

@@ -15,9 +15,11 @@ from signoff.sandbox.inside.mounts import PROC_MASKED, Step, Tree
 from signoff.sandbox.launch import PACKAGES
 from signoff.sandbox.layout import Layout
 
+PLACES = ("/usr/local/bin/bwrap", "/usr/bin/bwrap", "/bin/bwrap")  # never from a PATH a workspace could extend
+
 
 def program() -> str:
-    for path in ("/usr/local/bin/bwrap", "/usr/bin/bwrap", "/bin/bwrap"):  # never from a PATH a workspace could extend
+    for path in PLACES:
         if os.access(path, os.X_OK):
             return path
     raise NotEnforceable("bubblewrap is not installed")
