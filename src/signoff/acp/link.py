@@ -3,7 +3,6 @@
 Nothing is ever asked that the client did not offer.
 """
 
-import functools
 from collections.abc import Awaitable, Sequence
 from typing import TypeVar
 
@@ -46,12 +45,11 @@ class Link:
         offered = self.capabilities.elicitation if self.capabilities else None
         return bool(offered) and isinstance(offered, schema.ElicitationCapabilities) and _is(offered.form)
 
-    def update(self, session_id: str, updates: Sequence[schema.SessionUpdate]) -> None:
-        if self.peer is None:
-            return
-        heading = _heading(session_id)
-        for update in updates:
-            self.peer.post(b"%b%b}}" % (heading, acp.encode(update)))
+    def update(self, heading: bytes, updates: Sequence[schema.SessionUpdate]) -> None:
+        """`heading` is the session's."""
+        if self.peer is not None:
+            for update in updates:
+                self.peer.post(b"%b%b}}" % (heading, acp.encode(update)))
 
     def breathe(self) -> Awaitable[None] | None:
         """What to wait for while the client does not read what it was sent."""
@@ -68,8 +66,7 @@ class Link:
         return found
 
 
-@functools.lru_cache(maxsize=1_024)
-def _heading(session_id: str) -> bytes:
+def heading(session_id: str) -> bytes:
     """How every update of this session begins; what is told follows, and the two braces."""
     return b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%b,"update":' % acp.encode(session_id)
 

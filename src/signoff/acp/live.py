@@ -15,14 +15,13 @@ import msgspec
 from signoff.acp.editor import EditorFiles, EditorForms, EditorTerminals, current_call
 from signoff.acp.engine import Engine, Engines, Setup, Surroundings
 from signoff.acp.failures import ConnectionLost
-from signoff.acp.link import Link
+from signoff.acp.link import Link, heading
 from signoff.acp.options import MODE, Chosen
 from signoff.acp.permission import ClientReviewer, Memory, Mode, Permission
 from signoff.acp.question import choices
 from signoff.acp.updates import Masks, Narration, commands
 from signoff.agent.conversation import first_line
 from signoff.agent.event import AgentEvent, Reason, TurnEnd
-from signoff.agent.limits import Pause
 from signoff.agent.session_log import Configured, SessionLog
 from signoff.domain.errors import PeerError, UsageError
 from signoff.domain.event import CallStarted
@@ -61,6 +60,7 @@ class Live:
         manner: Manner,
     ) -> None:
         self.id = log.id
+        self._heading = heading(log.id)
         self.log = log
         self.setup = setup
         self.chosen = chosen
@@ -79,10 +79,6 @@ class Live:
         self._manner = manner
         self._silent = True  # outside a turn, and when the turn is being stopped
         self._narration = Narration(setup.cwd, masks, time.monotonic)
-        mode = manner.permission if manner.asks_about_calls else Mode.DISABLED
-        self._permission = Permission(mode, self._ask, self.memory, manner.warn)
-        self._prompts = Permission(manner.permission, self._ask, self.memory, manner.warn)
-        self._forms = EditorForms(self.id, self._present)
 
     def own(self, link: Link) -> None:
         """From now on everything goes to this connection."""
@@ -96,7 +92,7 @@ class Live:
 
     def tell(self, *updates: schema.SessionUpdate) -> None:
         if self.owner is not None:
-            self.owner.update(self.id, updates)
+            self.owner.update(self._heading, updates)
 
     def choose(self, option: str, value: object) -> None:
         """Raises UsageError for what is not offered. Takes effect with the next turn."""
@@ -129,7 +125,7 @@ class Live:
         print_ = fingerprint(kind="think", title=heading, locations=[{"path": self.setup.cwd}])
         try:
             async with asyncio.timeout(self._manner.permission_timeout_s):
-                return await self._prompts.decide(shown, print_, choices())
+                return await self._permission(self._manner.permission).decide(shown, print_, choices())
         except TimeoutError:
             return TimedOut()
         except PeerError as error:
@@ -209,18 +205,24 @@ class Live:
             await engine.aclose()
 
     def _surroundings(self) -> Surroundings:
+        """They hold the session, which does not hold them: it is gone with its last user, without a search for cycles."""
         disabled = self._manner.permission is Mode.DISABLED
+        permission = self._permission(self._manner.permission if self._manner.asks_about_calls else Mode.DISABLED)
+        forms = EditorForms(self.id, self._present)
         return Surroundings(
             show=self._show,
-            reviewer=ClientReviewer(self._permission, self._narration.call, is_person=not disabled),
-            ask=self._forms.ask,
-            go_on=self._go_on,
+            reviewer=ClientReviewer(permission, self._narration.call, is_person=not disabled),
+            ask=forms.ask,
+            go_on=lambda pause: forms.go_on(pause.question),
             breathe=self._breathe,
             files=EditorFiles(self.id, self._present),
             terminals=EditorTerminals(self.id, self._present, self._terminal)
             if self._manner.client_terminals
             else None,
         )
+
+    def _permission(self, mode: Mode) -> Permission:
+        return Permission(mode, self._ask, self.memory, self._manner.warn)
 
     def _show(self, event: AgentEvent) -> None:
         if type(event) is CallStarted:
@@ -229,7 +231,7 @@ class Live:
             self.on_retry(event)
         updates = self._narration.updates(event)
         if updates and not self._silent and self.owner is not None:
-            self.owner.update(self.id, updates)
+            self.owner.update(self._heading, updates)
 
     def _terminal(self, call_id: str, terminal_id: str) -> None:
         if not self._silent:
@@ -237,9 +239,6 @@ class Live:
 
     def _present(self) -> Link | None:
         return self.owner if self.owner is not None and self.owner.alive else None
-
-    async def _go_on(self, pause: Pause) -> bool:
-        return await self._forms.go_on(pause.question)
 
     def _breathe(self) -> Awaitable[None] | None:
         return None if self.owner is None else self.owner.breathe()

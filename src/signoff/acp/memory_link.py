@@ -30,6 +30,7 @@ class Link:
 
     def close(self) -> None:
         self.room.set()
+        self.deliver = None  # each peer would keep the other
 
 
 def join(one: Peer, other: Peer) -> None:

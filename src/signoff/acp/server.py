@@ -104,6 +104,7 @@ class AgentSide:
         self._directory.part(link)
         if link.peer is not None:
             self._links.pop(link.peer, None)
+            link.peer = None  # whose handlers hold the link
 
     async def aclose(self) -> None:
         await self._directory.aclose()

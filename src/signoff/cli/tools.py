@@ -22,8 +22,7 @@ from signoff.domain.event import CallProgress, Display, RunEvent, Warned
 from signoff.domain.settings import Audit
 from signoff.domain.unreadable import UNREADABLE
 from signoff.domain.visible import visible
-from signoff.sandbox.jobs import Jobs, OnEnd, Running
-from signoff.sandbox.outcome import OnOutput, Request
+from signoff.sandbox.jobs import Jobs
 from signoff.tools.describe import Description, describe
 from signoff.tools.jobs import job_tools
 from signoff.tools.mcp_tool import PREFIX
@@ -173,13 +172,9 @@ def _arguments(text: str) -> dict[str, Any]:
     raise UsageError("--args is not a JSON object", hint="""For example: --args '{"path": "README.md"}'""")
 
 
-def _never(request: Request, on_output: OnOutput, on_end: OnEnd) -> Running:
-    raise UsageError("nothing is started here")
-
-
 def _registry() -> Registry:
     """Every tool, for looking at; `opened` makes those that run."""
     registry = Registry()
-    for tool in (UndoCall(Undo("", str(Path.cwd()), "")), *job_tools(Jobs(_never))):
+    for tool in (UndoCall(Undo("", str(Path.cwd()), "")), *job_tools(Jobs())):
         registry.add(tool)
     return registry

@@ -133,7 +133,7 @@ class Ledger:
         self._directory_synced = False
         self._quick = False  # the last sync was
         self._at_disk = threading.Lock()  # held by whoever writes and syncs
-        self._closing: Ticket
+        self._closing: Ticket | None = None  # of the closing record, until it is durable
         self._committer = threading.Thread(target=self._commit, name="ledger", daemon=True)
 
     @classmethod
@@ -192,8 +192,10 @@ class Ledger:
                 self._closing = self._append(self._prepare.bytes(last), self._clock(), urgent=True)
                 self._over = True
                 self._ring()
-        self._closing.wait(LONGEST_CLOSE)
-        self._committer.join(LONGEST_CLOSE)
+        if (closing := self._closing) is not None:
+            closing.wait(LONGEST_CLOSE)
+            self._committer.join(LONGEST_CLOSE)
+            self._closing = None  # it holds us
         return self._chain.head
 
     def _take(self, record: Record, before: tuple[Record, ...], *, ring: bool) -> Ticket:

@@ -65,6 +65,10 @@ class Piece(msgspec.Struct, frozen=True):
         return self.start + len(self.data)
 
 
+def never(request: Request, on_output: OnOutput, on_end: OnEnd) -> Running:
+    raise InvalidArguments("nothing is started here")
+
+
 class _Entry:
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -77,7 +81,7 @@ class Jobs:
     """Leave it, as a context manager, and nothing it started is alive."""
 
     def __init__(
-        self, start: Starter, *, output_bytes: int = OUTPUT_BYTES, clock: Callable[[], float] = time.time
+        self, start: Starter = never, *, output_bytes: int = OUTPUT_BYTES, clock: Callable[[], float] = time.time
     ) -> None:
         self._start, self._limit, self._clock = start, output_bytes, clock
         self._entries: dict[str, _Entry] = {}

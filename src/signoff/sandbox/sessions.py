@@ -52,7 +52,7 @@ class Sessions:
         self._lock = threading.Lock()
         self._sessions: dict[Profile, Session] = {}
         self._closing = contextlib.ExitStack()
-        self.jobs = Jobs(in_sandbox(lambda: self._open(profile)))
+        self.jobs = Jobs()  # `begin` says how each is started
         self._threads: futures.ThreadPoolExecutor | None = None  # with the first command
 
     def __enter__(self) -> Self:

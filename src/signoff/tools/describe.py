@@ -1,5 +1,6 @@
 """What a tool says of itself, for models and people. The schemas come from the types."""
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ def offered(tool: Tool[Any]) -> Offered:
     return Offered(tool.description, described.args_schema, described.required_permissions)
 
 
+@functools.cache
 def shipped() -> dict[str, Offered]:
     """Our own tools as `descriptions.json` has them: to tell a model about all of them, none has to be loaded."""
     text = (Path(__file__).parent / "descriptions.json").read_bytes()

@@ -3,6 +3,7 @@
 A tool never asks for approval and never starts a process by itself: an `Attempt` gives it what it may use.
 """
 
+import functools
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -127,6 +128,7 @@ def decode(tool: Tool[Any], call: ToolCall) -> msgspec.Struct:
     return arguments
 
 
+@functools.cache  # of types, so of few; every session asks anew
 def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
     """With the outermost type in place: not every model follows a reference at the top."""
     schema = msgspec.json.schema(kind)
