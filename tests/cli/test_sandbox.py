@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Callable
 
+import pexpect
 import pytest
 
 from tests.cli.program import PROGRAM, signoff
@@ -34,6 +35,39 @@ def test_streams_and_status_are_the_commands(
     workspace: pathlib.Path, words: list[str], status: int, out: str, err: str
 ) -> None:
     assert signoff("sandbox", "--", *words, cwd=workspace, stdin="fed") == (status, out, err)
+
+
+def test_a_command_on_a_terminal_of_its_own(workspace: pathlib.Path) -> None:
+    script = "test -t 0 && test -t 1 && test -t 2 && echo here; cat; exit 7"
+    ended = signoff("sandbox", "--tty", "--", "sh", "-c", script, cwd=workspace, stdin="typed\n")
+    assert (ended.status, ended.err) == (7, "")
+    assert ended.out.endswith("here\r\ntyped\r\n")
+    refused = signoff("sandbox", "--tty", "--json", "--", "true", cwd=workspace)
+    assert (refused.status, refused.out) == (2, "")
+
+
+@pytest.mark.parametrize("script", ["sleep 60 & read x", "stty raw; head -c 1 >/dev/null", "bash --norc -i"])
+def test_where_nobody_types_a_program_on_a_terminal_ends(workspace: pathlib.Path, script: str) -> None:
+    assert signoff("sandbox", "--tty", "--", "sh", "-c", script, cwd=workspace, stdin="").status in (0, 1)
+
+
+def test_a_person_works_in_the_sandbox_with_a_keyboard(workspace: pathlib.Path) -> None:
+    arguments = ["sandbox", "--tty", "--", "sh", "-i"]
+    with pexpect.spawn(PROGRAM, arguments, cwd=str(workspace), timeout=60) as terminal:
+        terminal.expect(r"[$#] ")
+        terminal.sendline("cat > long")
+        for number in range(2_000):
+            terminal.sendline(f"line {number}")
+        terminal.sendline("\x04wc -l < long")
+        terminal.expect("2000\r\n")
+        terminal.sendline("sleep 60; echo ended with $?")
+        terminal.expect(r"\$\?\r\n")
+        terminal.sendintr()
+        terminal.expect(r"[$#] ")
+        terminal.sendline("exit 5")
+        terminal.expect(pexpect.EOF)
+        terminal.wait()
+    assert terminal.exitstatus == 5
 
 
 @pytest.mark.parametrize(

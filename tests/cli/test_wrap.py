@@ -223,6 +223,52 @@ def test_a_person_answers_at_the_terminal_whatever_stdin_is(workspace: pathlib.P
     assert terminal.exitstatus == 0
 
 
+ON_A_TERMINAL = """
+import os, signal, socket, sys
+signal.signal(signal.SIGWINCH, lambda *_: print("now", *os.get_terminal_size(), flush=True))
+lines = socket.socket(fileno=int(os.environ["SIGNOFF_EVENT_FD"])).makefile("rw")
+assert "policy.ping" in lines.readline()
+print("size", *os.get_terminal_size(), flush=True)
+print("typed", input("name? "), flush=True)
+for number, command in enumerate(("ls", "rm -rf /")):
+    lines.write('{"v":1,"type":"tool.request","ts":1,"id":"%d","tool":"shell","action":"exec","args":{"command":"%s"},"requires_policy":true}\\n' % (number, command))
+    lines.flush()
+    print("answer", '"allow"' in lines.readline(), flush=True)
+lines.write('{"v":1,"type":"tool.result","ts":1,"id":"0","ok":true,"output":{}}\\n')
+lines.flush()
+try:
+    open(sys.argv[1], "w")
+except OSError:
+    print("outside is out of reach")
+"""
+
+
+@pytest.mark.parametrize("sandbox", [(), ("--sandbox", "workspace-write")], ids=["bare", "sandboxed"])
+def test_an_agent_on_a_terminal_has_keys_sizes_and_a_channel(
+    workspace: pathlib.Path, home: pathlib.Path, sandbox: tuple[str, ...]
+) -> None:
+    (workspace / "agent.py").write_text(ON_A_TERMINAL, encoding="utf-8")
+    outside = home / "outside"
+    arguments = ["wrap", "--tty", "--audit", "auto", *sandbox, "--"]
+    agent = [os.path.realpath(sys.executable), "agent.py", str(outside)]
+    with pexpect.spawn(
+        PROGRAM[0], [*PROGRAM[1:], *arguments, *agent], cwd=str(workspace), timeout=60, dimensions=(33, 99)
+    ) as terminal:
+        terminal.expect("size 99 33\r\n")
+        terminal.expect(r"name\? ")
+        terminal.setwinsize(30, 88)
+        terminal.expect("now 88 30\r\n")
+        terminal.send("amy\r")
+        terminal.expect("typed amy\r\n")
+        terminal.expect("answer True\r\nanswer False\r\n")
+        if sandbox:
+            terminal.expect("outside is out of reach")
+        terminal.expect(pexpect.EOF)
+        terminal.wait()
+    assert (terminal.exitstatus, outside.exists()) == (40, not sandbox)
+    assert [one["ok"] for one in ledger(home) if one["type"] == "result" and one["tool_call_id"] == "0"] == [True]
+
+
 def answered(workspace: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     echo = "import sys; print('ASKED:', sys.argv[1])"
     return wrap(workspace, *arguments, "--", sys.executable, "-c", echo, "{prompt}")

@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +15,19 @@ from signoff.cli import wiring
 from signoff.cli.output import Output, json_option
 from signoff.cli.variables import variables
 from signoff.domain.errors import ParseError, UsageError
+from signoff.domain.late import late
 from signoff.domain.settings import Network, Reads, SandboxMode
 from signoff.domain.visible import visible
 from signoff.sandbox import launch
-from signoff.sandbox.outcome import Denial, Outcome, Request, Strength
+from signoff.sandbox.outcome import Denial, OnOutput, Outcome, Request, Strength
 from signoff.sandbox.profile import Profile, resolve
 from signoff.sandbox.session import Attach, Session
 
 if TYPE_CHECKING:
+    from signoff.sandbox import terminal
     from signoff.sandbox.proxy import Connection
+else:
+    terminal = late("signoff.sandbox.terminal")
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -62,6 +67,8 @@ def _choice(kind: type[Any]) -> click.Choice[str]:
 )
 @click.option("--require", type=click.Choice(["none", "partial", "full"]), help="Refuse to run with less (status 44).")
 @click.option("--timeout-ms", type=click.IntRange(min=1), help="Wall time; 300000 unless configured.")
+@click.option("--tty", is_flag=True, help="Give the command a terminal of its own, to work in it with a keyboard.")
+@click.option("--channel", metavar="NAME", hidden=True, help="With --tty: hand on the socket that this variable names.")
 @json_option
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_obj
@@ -79,9 +86,12 @@ def sandbox(output: Output, /, command: tuple[str, ...], as_json: bool, require:
       signoff sandbox --writable ../build --timeout-ms 60000 -- cargo build
       signoff sandbox --env CI=1 -- npm test
       signoff sandbox --network limited --allow-host pypi.org -- pip download six
+      signoff sandbox --tty -- bash
       signoff sandbox --json -- sh -c 'echo x > /etc/motd'
     """
     profile = _profile(output, options)
+    if options["tty"] and as_json:
+        raise UsageError("--tty is for a person at the keyboard, --json is not")
     if options["allow_host"] and profile.network is not Network.LIMITED:
         raise UsageError("--allow-host opens nothing without --network limited")
     connections: list[Connection] = []
@@ -95,8 +105,8 @@ def sandbox(output: Output, /, command: tuple[str, ...], as_json: bool, require:
             output.warn(
                 f"the sandbox is only {session.strength.name.lower()} here; `signoff doctor` says what is missing"
             )
-        request = Request(command, stdin=0 if _stdin_is_open() else None)
-        outcome = session.run(request, on_output=None if as_json else _pass_on)
+        with _streams(command, options["tty"], options["channel"]) as (request, pass_on):
+            outcome = session.run(request, on_output=None if as_json else pass_on)
     if as_json:
         output.json(_report(outcome, connections))
         return outcome.status
@@ -136,6 +146,20 @@ def _attach(hosts: tuple[str, ...], connections: list["Connection"]) -> Attach:
         return (host, port) in allowed or (host, None) in allowed
 
     return through_proxy(clear, connections.append)
+
+
+@contextlib.contextmanager
+def _streams(command: tuple[str, ...], tty: bool, channel: str | None) -> Iterator[tuple[Request, OnOutput]]:
+    """What to run, and where its output goes."""
+    source = 0 if _stdin_is_open() else None
+    if not tty:
+        yield Request(command, stdin=source), _pass_on
+        return
+    socket = None if channel is None else int(os.environ[channel])
+    outlets = {1: 1, 2: 2 if socket is None else socket}
+    with terminal.typed(0, socket) as keys:
+        request = Request(terminal.on_terminal(command, channel or ""), stdin=keys)
+        yield request, lambda stream, data: _pass_on(outlets[stream], data)
 
 
 def _pass_on(stream: int, data: bytes) -> None:

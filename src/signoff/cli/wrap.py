@@ -16,6 +16,7 @@ from signoff.cli.wiring_wrap import Options, wrapped
 from signoff.domain.errors import UsageError
 from signoff.domain.settings import Audit, DefaultAction, DenyExit, GatekeeperMode, Inject, OnAsk, Redact, SandboxMode
 from signoff.supervisor.arbiter import OnUnenforcedDeny
+from signoff.supervisor.session import EVENT_FD
 from signoff.wire.jsonl import Demand
 
 
@@ -135,10 +136,10 @@ def _command(command: tuple[str, ...], options: Options) -> tuple[str, ...]:
     """With --sandbox the agent is started by our own `sandbox` command, which relays its three streams."""
     if options.sandbox is None:
         return command
-    if options.tty:
-        raise UsageError("--tty and --sandbox do not go together yet")
     launcher = [sys.executable, "-c", "from signoff.cli.main import main; main()"]
     program = Path(sys.executable).with_name("signoff")
     limits = ["--mode", options.sandbox, "--network", options.network, "--timeout-ms", str(2**31 - 1)]
+    if options.tty:
+        limits += ["--tty", "--channel", EVENT_FD]
     passed = [word for name, value in options.env.items() for word in ("--env", f"{name}={value}")]
     return (*([str(program)] if program.exists() else launcher), "sandbox", *limits, *passed, "--", *command)

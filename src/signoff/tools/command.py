@@ -2,24 +2,16 @@
 
 import codecs
 import os
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from signoff.domain.call import Artifacts, Failure
 from signoff.domain.errors import ResourceExhausted, SandboxDenied, ToolTimeout
 from signoff.domain.intent import Escalation
-from signoff.domain.late import late
 from signoff.sandbox.outcome import Cause, Denial, OnOutput, Outcome
 from signoff.tools.plain_output import plain
 from signoff.tools.tool import Attempt, Done, Place
-
-if TYPE_CHECKING:
-    from signoff.tools import terminal_child
-else:
-    terminal_child = late("signoff.tools.terminal_child")
 
 
 class CommandKey(msgspec.Struct, frozen=True):
@@ -54,12 +46,6 @@ class CommandResult(msgspec.Struct, frozen=True, omit_defaults=True):
 def directory(cwd: str | None, place: Place) -> str:
     """Where a command starts: relative to the workspace."""
     return os.path.normpath(os.path.join(place.workspace, cwd or ""))
-
-
-def on_terminal(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """The command that runs this one on a terminal of its own."""
-    relaying = Path(terminal_child.__file__).read_text(encoding="utf-8")
-    return (os.path.realpath(sys.executable), "-I", "-S", "-c", relaying, *argv)
 
 
 def relay(attempt: Attempt) -> OnOutput:

@@ -1,16 +1,22 @@
 """run_terminal_cmd: one shell command line, in the sandbox unless it was cleared to run outside."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
 from signoff.approvals.request import CommandSubject, Subject
 from signoff.domain.call import Artifacts
 from signoff.domain.intent import Escalation, Intent, Permission
+from signoff.domain.late import late
 from signoff.policy.intents import argv_intent
 from signoff.sandbox.outcome import Request
-from signoff.tools.command import CommandKey, CommandResult, TerminalKey, directory, done, on_terminal, relay
+from signoff.tools.command import CommandKey, CommandResult, TerminalKey, directory, done, relay
 from signoff.tools.tool import Attempt, Done, Place, Tool
+
+if TYPE_CHECKING:
+    from signoff.sandbox import terminal
+else:
+    terminal = late("signoff.sandbox.terminal")
 
 
 class RunArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,7 +69,7 @@ class RunTerminalCommand(Tool[RunArguments]):
         return CommandSubject(arguments.argv, directory(arguments.cwd, place))
 
     async def run(self, arguments: RunArguments, attempt: Attempt) -> Done:
-        argv = on_terminal(arguments.argv) if arguments.tty else arguments.argv
+        argv = terminal.on_terminal(arguments.argv) if arguments.tty else arguments.argv
         request = Request(argv, directory(arguments.cwd, attempt.place), timeout_ms=arguments.timeout_ms)
         if not arguments.is_background:
             return done(arguments.command, await attempt.start(request, relay(attempt)))

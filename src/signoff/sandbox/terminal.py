@@ -1,0 +1,80 @@
+"""A terminal for a command in the sandbox, made in there (decision 0504), and what a person types into it from here."""
+
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import sys
+import termios
+import threading
+import tty
+from collections.abc import Iterator
+from pathlib import Path
+
+from signoff.sandbox.inside import terminal as inside
+
+
+def on_terminal(argv: tuple[str, ...], channel: str = "") -> tuple[str, ...]:
+    """The command that runs this one on a terminal of its own; `channel` names the variable that tells it of a socket."""
+    relaying = Path(inside.__file__).read_text(encoding="utf-8")
+    return (os.path.realpath(sys.executable), "-I", "-S", "-c", relaying, channel, *argv)
+
+
+@contextlib.contextmanager
+def typed(keyboard: int, channel: int | None) -> Iterator[int]:
+    """A descriptor with what the command's standard input should be: all that comes from `keyboard`, the size of its
+    window, and what somebody says on `channel`. The keyboard passes on every key as it is, meanwhile."""
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    resized = os.eventfd(1, os.EFD_CLOEXEC)  # once at the start
+    cooked = termios.tcgetattr(keyboard) if os.isatty(keyboard) else None
+    before = signal.signal(signal.SIGWINCH, lambda *_: os.eventfd_write(resized, 1))
+    try:
+        if cooked is not None:
+            tty.setraw(keyboard)
+        threading.Thread(target=_copy, args=(keyboard, channel, resized, writer), name="keys", daemon=True).start()
+        yield reader
+    finally:
+        signal.signal(signal.SIGWINCH, before)
+        if cooked is not None:
+            termios.tcsetattr(keyboard, termios.TCSADRAIN, cooked)
+        os.close(reader)  # the thread notices, or ends with the process
+
+
+def _copy(keyboard: int, channel: int | None, resized: int, writer: int) -> None:
+    kinds = {keyboard: inside.KEYS} if channel is None else {keyboard: inside.KEYS, channel: inside.CHANNEL}
+    poll = select.poll()
+    for descriptor in (*kinds, resized):
+        poll.register(descriptor, select.POLLIN)
+    with contextlib.suppress(BrokenPipeError):
+        while True:
+            for descriptor, _ in poll.poll():
+                if descriptor == resized:
+                    os.eventfd_read(resized)
+                    _send(writer, inside.SIZE, _window(keyboard))
+                    continue
+                data = _read(descriptor)
+                if not data:
+                    poll.unregister(descriptor)
+                if data or descriptor == keyboard:
+                    _send(writer, kinds[descriptor], data)
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 32_768)
+    except OSError:  # how the end of a terminal shows
+        return b""
+
+
+def _window(keyboard: int) -> bytes:
+    try:
+        return fcntl.ioctl(keyboard, termios.TIOCGWINSZ, bytes(inside.WINDOW.size))
+    except OSError:
+        return inside.WINDOW.pack(inside.ROWS, inside.COLUMNS, 0, 0)
+
+
+def _send(writer: int, kind: bytes, body: bytes) -> None:
+    view = memoryview(inside.HEAD.pack(kind, len(body)) + body)
+    while view:
+        view = view[os.write(writer, view) :]
