@@ -32,7 +32,7 @@ def test_a_stricter_rule_shows_what_it_would_have_stopped(recorded: pathlib.Path
     report = json.loads(signoff("replay", "--rules", str(rules), "--json", cwd=recorded).out)
     (changed,) = (call for call in report["calls"] if call["before"] != call["after"])
     assert (changed["before"], changed["after"], changed["decided"]) == ("allow", "deny", "allow")
-    shown = signoff("replay", "--rules", str(rules), cwd=recorded).out
+    shown = signoff("replay", "--policy", str(rules), cwd=recorded).out
     assert "make deploy" in shown
     assert "3 calls judged again, 1 would be different" in shown
 

@@ -35,7 +35,13 @@ else:  # most who take their options from here judge later, or never
     requiring = late("signoff.policy.requirement")
 
 rules_option = click.option(
-    "-r", "--rules", "files", multiple=True, metavar="FILE", help="Judge by this file only; may be repeated."
+    "-r",
+    "--rules",
+    "--policy",
+    "files",
+    multiple=True,
+    metavar="FILE",
+    help="Judge by this file only, a rule file or a policy.toml; may be repeated.",
 )
 approval_option = click.option(
     "--approval",

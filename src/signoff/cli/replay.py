@@ -51,7 +51,7 @@ def replay_(
     \b
     Examples:
       signoff replay
-      signoff replay 0193 --rules stricter.rules
+      signoff replay 0193 --policy stricter.rules
       signoff replay last --approval untrusted --all
     """
     judge = judge_of(output, files, approval, sandbox)
