@@ -8,8 +8,8 @@ import pytest
 from signoff.acp import blocks, desk, permission, telemetry
 from signoff.acp.prompts import local
 from signoff.acp.servers import tool_servers
-from signoff.acp.updates import LONGEST_VALUE, PROGRESS_S, Narration, Offered, bounded, described
-from signoff.agent.event import CallAnnounced, Compacted, Kind, Location, Look, TurnStarted
+from signoff.acp.updates import LONGEST_VALUE, PROGRESS_S, TELLING, Narration, Offered, bounded, described
+from signoff.agent.event import AgentEvent, CallAnnounced, Compacted, Kind, Location, Look, TurnStarted
 from signoff.domain.call import Failure, ToolCall, ToolResult
 from signoff.domain.errors import UsageError
 from signoff.domain.event import CallFinished, CallProgress, FileEdited, PlanEntry, PlanUpdated, Warned
@@ -28,10 +28,15 @@ class Clock:
         return self.now
 
 
+def told(story: Narration, event: AgentEvent) -> schema.SessionUpdate | None:
+    tell = TELLING.get(type(event))
+    return None if tell is None else tell(story, event)
+
+
 def narration() -> tuple[Narration, Clock]:
     clock = Clock()
     made = Narration("/space", MASKS, clock)
-    made.updates(TurnStarted("turn", ""))
+    told(made, TurnStarted("turn", ""))
     return made, clock
 
 
@@ -57,11 +62,11 @@ def test_a_title_hides_nothing_and_a_location_has_its_line() -> None:
 
 def test_output_is_told_a_few_times_a_second_and_only_its_end() -> None:
     story, clock = narration()
-    story.updates(CallAnnounced(CALL, Look(Kind.EXECUTE)))
-    told = [len(story.updates(CallProgress("c1", f"line {number}\n"))) for number in range(1_000)]
-    assert sum(told) == 1
+    told(story, CallAnnounced(CALL, Look(Kind.EXECUTE)))
+    heard = [told(story, CallProgress("c1", f"line {number}\n")) for number in range(1_000)]
+    assert sum(update is not None for update in heard) == 1
     clock.now += PROGRESS_S
-    (update,) = story.updates(CallProgress("c1", "x" * 100_000))
+    update = told(story, CallProgress("c1", "x" * 100_000))
     assert isinstance(update, schema.ToolCallProgress)
     assert len(msgspec.json.encode(update)) < 5_000
 
@@ -69,18 +74,18 @@ def test_output_is_told_a_few_times_a_second_and_only_its_end() -> None:
 @requirement("ACP-070")
 def test_the_end_of_a_call_says_only_what_is_new() -> None:
     story, _ = narration()
-    story.updates(CallAnnounced(CALL, Look(Kind.EXECUTE)))
-    (done,) = story.updates(CallFinished(ToolResult("c1", True, None, None, 1)))
+    told(story, CallAnnounced(CALL, Look(Kind.EXECUTE)))
+    done = told(story, CallFinished(ToolResult("c1", True, None, None, 1)))
     assert msgspec.to_builtins(done) == {"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "completed"}
-    assert story.updates(CallFinished(ToolResult("c1", True, None, None, 1))) == ()
+    assert told(story, CallFinished(ToolResult("c1", True, None, None, 1))) is None
     assert story.call("c1") is None
 
 
 def test_a_failed_call_says_why_and_an_edit_shows_its_difference() -> None:
     story, _ = narration()
-    story.updates(CallAnnounced(CALL, Look(Kind.EDIT)))
-    story.updates(FileEdited("c1", "/space/a", None, "new \udcff\n"))
-    (done,) = story.updates(CallFinished(ToolResult("c1", False, None, Failure("tool.failed", "no"), 1)))
+    told(story, CallAnnounced(CALL, Look(Kind.EDIT)))
+    told(story, FileEdited("c1", "/space/a", None, "new \udcff\n"))
+    done = told(story, CallFinished(ToolResult("c1", False, None, Failure("tool.failed", "no"), 1)))
     assert isinstance(done, schema.ToolCallProgress)
     assert done.status == "failed"
     assert done.content == [schema.Diff(path="/space/a", newText="new \\xff\n")]
@@ -91,8 +96,8 @@ def test_secrets_are_masked_and_the_call_is_recognised_all_the_same() -> None:
     story, _ = narration()
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     call = ToolCall("c1", "run_terminal_cmd", "", {"command": f"curl -H 'Authorization: Bearer {token}'"}, "t", 0)
-    (told,) = story.updates(CallAnnounced(call, Look(Kind.EXECUTE, call.args["command"])))
-    assert token not in msgspec.json.encode(told).decode()
+    shown = told(story, CallAnnounced(call, Look(Kind.EXECUTE, call.args["command"])))
+    assert token not in msgspec.json.encode(shown).decode()
     known = story.call("c1")
     assert known is not None
     assert token in known.title
@@ -101,15 +106,13 @@ def test_secrets_are_masked_and_the_call_is_recognised_all_the_same() -> None:
 @requirement("ACP-061")
 def test_plans_and_what_only_some_clients_understand() -> None:
     story, _ = narration()
-    (plan,) = story.updates(PlanUpdated((PlanEntry("read", "in_progress", "high"),)))
+    plan = told(story, PlanUpdated((PlanEntry("read", "in_progress", "high"),)))
     assert plan == schema.Plan(entries=[schema.PlanEntry(content="read", priority="high", status="in_progress")])
-    assert story.updates(Warned("careful")) == ()
-    assert story.updates(Compacted(10, 5)) == ()
+    assert told(story, Warned("careful")) is None
+    assert told(story, Compacted(10, 5)) is None
     story.offered = Offered(notices=True, compaction=True)
-    assert [type(one) for event in (Warned("careful"), Compacted(10, 5)) for one in story.updates(event)] == [
-        schema.Notice,
-        schema.CompactionUpdate,
-    ]
+    assert isinstance(told(story, Warned("careful")), schema.Notice)
+    assert isinstance(told(story, Compacted(10, 5)), schema.CompactionUpdate)
 
 
 def test_values_are_bounded_wherever_they_are() -> None:

@@ -34,7 +34,7 @@ def sessions(tmp_path: Path) -> Sessions:
 
 
 def said(log: SessionLog, text: str) -> None:
-    Conversation(log).user((Text(text),))
+    Conversation(log).user(Message("user", (Text(text),)))
 
 
 def titles(sessions: Sessions, **options: object) -> list[str]:
@@ -175,9 +175,9 @@ def test_what_the_model_is_told_stays_as_it_was_when_more_is_said(sessions: Sess
     first = Message("system", (Text("be brief"),))
     with sessions.create("/w", "echo/echo", "ask") as log:
         talk = Conversation(log)
-        talk.user((Text("one"),))
+        talk.user(Message("user", (Text("one"),)))
         told = talk.after(first)
-        talk.user((Text("two"),))
+        talk.user(Message("user", (Text("two"),)))
         later = talk.after(first)
         talk.clear()
     assert [message.text for message in told] == ["be brief", "one"]
@@ -192,7 +192,7 @@ def test_what_the_model_is_told_stays_as_it_was_when_more_is_said(sessions: Sess
 def test_what_was_running_when_its_process_died_gets_an_answer(sessions: Sessions) -> None:
     with sessions.create("/a", "m/m", "ask") as log:
         talk = Conversation(log)
-        talk.user((Text("do"),))
+        talk.user(Message("user", (Text("do"),)))
         requests = tuple(ToolRequest(f"r{number}", "read_file", "{}") for number in range(3))
         talk.add(Message("assistant", tool_requests=requests))
         for request in requests[:2]:
@@ -211,12 +211,12 @@ WRITER = """
 import os, sys
 from signoff.agent.conversation import Conversation
 from signoff.agent.sessions import Sessions
-from signoff.providers.provider import Text
+from signoff.providers.provider import Message, Text
 with Sessions(sys.argv[1]).create("/a", "m/m", "ask") as log:
     talk = Conversation(log)
     number = 0
     while True:
-        talk.user((Text(f"message {number} " + "x" * 5_000),))
+        talk.user(Message("user", (Text(f"message {number} " + "x" * 5_000),)))
         os.write(1, f"{number}\\n".encode())  # acknowledged
         number += 1
 """

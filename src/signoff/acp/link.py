@@ -3,7 +3,7 @@
 Nothing is ever asked that the client did not offer.
 """
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from typing import TypeVar
 
 import msgspec
@@ -45,11 +45,10 @@ class Link:
         offered = self.capabilities.elicitation if self.capabilities else None
         return bool(offered) and isinstance(offered, schema.ElicitationCapabilities) and _is(offered.form)
 
-    def update(self, heading: bytes, updates: Sequence[schema.SessionUpdate]) -> None:
+    def update(self, heading: bytes, update: schema.SessionUpdate) -> None:
         """`heading` is the session's."""
         if self.peer is not None:
-            for update in updates:
-                self.peer.post(b"%b%b}}" % (heading, acp.encode(update)))
+            self.peer.post(b"%b%b}}" % (heading, acp.encode(update)))
 
     def breathe(self) -> Awaitable[None] | None:
         """What to wait for while the client does not read what it was sent."""

@@ -19,7 +19,7 @@ from signoff.acp.link import Link, heading
 from signoff.acp.options import MODE, Chosen
 from signoff.acp.permission import ClientReviewer, Memory, Mode, Permission
 from signoff.acp.question import choices
-from signoff.acp.updates import Masks, Narration, commands
+from signoff.acp.updates import TELLING, Masks, Narration, commands
 from signoff.agent.conversation import first_line
 from signoff.agent.event import AgentEvent, Reason, TurnEnd
 from signoff.agent.session_log import Configured, SessionLog
@@ -72,7 +72,7 @@ class Live:
         self.told_commands = False
         self.told_title = False
         self.title = ""
-        self.on_retry: Callable[[Retrying], object] = lambda event: None
+        self.on_retry: Callable[[Retrying], object] = _unheard
         self._opened_with = setup
         self._engines = engines
         self._engine: Engine | None = None
@@ -90,9 +90,9 @@ class Live:
         link.sessions.add(self.id)
         self.touched = time.monotonic()
 
-    def tell(self, *updates: schema.SessionUpdate) -> None:
+    def tell(self, update: schema.SessionUpdate) -> None:
         if self.owner is not None:
-            self.owner.update(self._heading, updates)
+            self.owner.update(self._heading, update)
 
     def choose(self, option: str, value: object) -> None:
         """Raises UsageError for what is not offered. Takes effect with the next turn."""
@@ -131,40 +131,41 @@ class Live:
         except PeerError as error:
             return Denied(rejection=error.message)
 
-    def begin(self) -> None:
-        """The session's one turn, in the task that calls this; it awaits `through` next."""
+    def begin(self, turn: asyncio.Task[Any]) -> None:
+        """The session's one turn, in the task that calls this; it awaits `work` next."""
         if self.turn is not None:
             raise UsageError("the session is busy with another prompt", hint="Wait for its end, or cancel it.")
         self.interrupted = None
-        self.turn = asyncio.current_task()
+        self.turn = turn
 
-    async def through(self, work: Awaitable[TurnEnd]) -> TurnEnd:
-        """To the end of the turn. Where it was interrupted, this may raise whatever came of that."""
+    async def work(
+        self,
+        parts: tuple[Text | Image, ...],
+        command: tuple[str, str] | None,
+        first: Callable[[], Awaitable[None]] | None = None,
+    ) -> TurnEnd:
+        """Do what was asked for, to the end of the turn, and tell the client what happens; `first` comes before all that.
+        Where the turn was interrupted, this may raise whatever came of that."""
         try:
-            return await work
+            if first is not None:
+                await first()
+            self.title = self.title or first_line(Message("user", parts).text)
+            if self._engine is None or self.setup is not self._opened_with:
+                self._engine = await self._fitting_engine()
+            self._silent = self.interrupted is not None
+            if not self.told_commands and not self._silent:
+                self.told_commands = True
+                self.tell(commands(self._engines.commands))
+            if command is not None and (said := await self._engine.command(*command)) is not None:
+                self.tell(schema.AgentMessageChunk(content=schema.TextContent(text=said)))
+                return TurnEnd(Reason.END, said)
+            return await self._engine.turn(parts)
         finally:
             self._silent = True
-            self.turn = None
+            self.turn, self.on_retry = None, _unheard
             self.touched = time.monotonic()
-            if self._outdated:
-                await self._leave_engine()
-
-    async def work(self, parts: tuple[Text | Image, ...], command: tuple[str, str] | None) -> TurnEnd:
-        """Do what was asked for. From here on the client is told what happens."""
-        self.title = self.title or first_line(Message("user", parts).text)
-        if self._outdated:
-            await self._leave_engine()
-        if self._engine is None:
-            self._opened_with = self.setup
-            self._engine = await self._engines.open(self.setup, self.log, self._surroundings())
-        self._silent = self.interrupted is not None
-        if not self.told_commands and not self._silent:
-            self.told_commands = True
-            self.tell(commands(self._engines.commands))
-        if command is not None and (said := await self._engine.command(*command)) is not None:
-            self.tell(schema.AgentMessageChunk(content=schema.TextContent(text=said)))
-            return TurnEnd(Reason.END, said)
-        return await self._engine.turn(parts)
+            if self.setup is not self._opened_with:
+                await self._leave_outdated()
 
     def interrupt(self, why: Interruption) -> None:
         """End the turn, if there is one. Nothing of it is told any more; the first reason counts."""
@@ -191,13 +192,20 @@ class Live:
     async def move(self, setup: Setup) -> None:
         """Another client took the session up, perhaps elsewhere. A running turn ends where it began."""
         self.setup = msgspec.structs.replace(setup, values=self.chosen.values)
-        if self.turn is None and self._outdated:
-            await self._leave_engine()
+        if self.turn is None:
+            await self._leave_outdated()
 
-    @property
-    def _outdated(self) -> bool:
-        """Was the engine opened for another setup?"""
-        return self.setup is not self._opened_with and self.setup != self._opened_with
+    async def _fitting_engine(self) -> Engine:
+        await self._leave_outdated()
+        if self._engine is not None:
+            return self._engine
+        self._opened_with = self.setup
+        return await self._engines.open(self.setup, self.log, self._surroundings())
+
+    async def _leave_outdated(self) -> None:
+        """Where the engine was opened for another setup."""
+        if self.setup != self._opened_with:
+            await self._leave_engine()
 
     async def _leave_engine(self) -> None:
         engine, self._engine = self._engine, None
@@ -229,13 +237,15 @@ class Live:
             current_call.set(event.call.tool_call_id)
         elif type(event) is Retrying:
             self.on_retry(event)
-        updates = self._narration.updates(event)
-        if updates and not self._silent and self.owner is not None:
-            self.owner.update(self._heading, updates)
+        tell = TELLING.get(type(event))
+        if tell is not None:
+            update = tell(self._narration, event)
+            if update is not None and not self._silent and self.owner is not None:
+                self.owner.update(self._heading, update)
 
     def _terminal(self, call_id: str, terminal_id: str) -> None:
         if not self._silent:
-            self.tell(*self._narration.terminal(call_id, terminal_id))
+            self.tell(self._narration.terminal(call_id, terminal_id))
 
     def _present(self) -> Link | None:
         return self.owner if self.owner is not None and self.owner.alive else None
@@ -252,3 +262,7 @@ class Live:
         asked = schema.RequestPermissionRequest(sessionId=self.id, toolCall=shown, options=offered)
         answer = await link.request("session/request_permission", asked, schema.RequestPermissionResponse)
         return answer.outcome
+
+
+def _unheard(event: Retrying) -> None:
+    """Outside a turn."""

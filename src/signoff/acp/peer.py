@@ -50,13 +50,14 @@ class Counters(msgspec.Struct):
     unknown: int = 0  # notifications without a handler, or with parameters that cannot be read
 
 
-class Call(msgspec.Struct, frozen=True, weakref=True):
+class Call(msgspec.Struct, frozen=True):
     """One request or notification of the other side."""
 
     peer: "Peer"
     method: str
     id: RequestId
     number: int  # of all calls of all connections that share a counter
+    key: object  # among the running ones: the id, where there is one
 
     @property
     def internal_id(self) -> str:
@@ -65,6 +66,7 @@ class Call(msgspec.Struct, frozen=True, weakref=True):
 
 Handler: TypeAlias = Callable[[Call, Any], Coroutine[Any, Any, object] | object]
 Report: TypeAlias = Callable[[Call, BaseException], None]  # hears of mistakes of ours behind an internal error
+Translate: TypeAlias = Callable[[Exception], Exception]  # what a handler raised, as the other side is to hear of it
 
 
 class Peer:
@@ -77,8 +79,10 @@ class Peer:
         limits: Limits | None = None,
         numbers: Iterator[int] | None = None,
         report: Report | None = None,
+        translate: Translate = lambda error: error,
     ) -> None:
         self.outlet = outlet
+        self.post: Callable[[bytes], object] = outlet.write  # sends a frame that is made already, without waiting
         self.counters = Counters()
         self.running: dict[object, asyncio.Task[None]] = {}
         self._outliving: dict[object, Callable[[], object]] = {}  # of those running, with the way to withdraw each
@@ -88,6 +92,7 @@ class Peer:
         self._handlers = handlers
         self._numbers = numbers or itertools.count(1)
         self._report = report
+        self._translate = translate
         self._loop = asyncio.get_running_loop()
         self._sends = asyncio.Semaphore(self._limits.in_flight_sends)
         self._ids = itertools.count(1)
@@ -125,7 +130,8 @@ class Peer:
             self._on_answer(frame)
 
     def _on_request(self, frame: jsonrpc.Request) -> None:
-        call = Call(self, frame.method, frame.id, next(self._numbers))
+        key = frame.id if frame.id is not None else object()
+        call = Call(self, frame.method, frame.id, next(self._numbers), key)
         try:
             outcome = self._handle(call, frame.params)
         except Exception as error:  # a mistake in a handler must not end the connection
@@ -156,19 +162,20 @@ class Peer:
             raise invalid_params(f"Invalid params: {error.message}") from error
 
     def _start(self, call: Call, work: Coroutine[Any, Any, None]) -> None:
-        self.running[_key(call)] = self._loop.create_task(work)
+        self.running[call.key] = self._loop.create_task(work)
         self._busy = True
         self._loop.call_soon(self._next_frames)  # behind the first step of the task
 
-    def outlive(self, call: Call, withdraw: Callable[[], object]) -> None:
-        """What runs for this call goes on when the connection ends. Who cancels the request calls `withdraw`."""
-        self._outliving[_key(call)] = withdraw
+    def outlive(self, call: Call, withdraw: Callable[[], object]) -> asyncio.Task[None]:
+        """What runs for this call, the task given back, goes on when the connection ends. Who cancels the request calls
+        `withdraw`."""
+        self._outliving[call.key] = withdraw
+        return self.running[call.key]
 
     def _over(self, call: Call) -> None:
-        key = _key(call)
-        self.running.pop(key, None)
+        self.running.pop(call.key, None)
         if self._outliving:
-            self._outliving.pop(key, None)
+            self._outliving.pop(call.key, None)
 
     async def _answer_later(self, call: Call, outcome: Coroutine[Any, Any, object]) -> None:
         try:
@@ -192,6 +199,7 @@ class Peer:
             self.post(frame)
 
     def _refuse(self, call: Call, error: Exception) -> None:
+        error = self._translate(error)
         if isinstance(error, RequestFailed):
             self.post(jsonrpc.error(call.id, error.rpc_code, error.message, error.data))
         elif isinstance(error, SignoffError):
@@ -209,7 +217,7 @@ class Peer:
         if handler is None:
             self.counters.unknown += 1
             return
-        call = Call(self, frame.method, None, next(self._numbers))
+        call = Call(self, frame.method, None, next(self._numbers), object())
         try:
             outcome = handler(call, self._typed(frame.method, frame.params))
         except (SignoffError, ValueError):
@@ -302,11 +310,6 @@ class Peer:
         """Send without waiting, for handlers that answer on the spot."""
         self.post(jsonrpc.notification(method, params))
 
-    def post(self, frame: bytes) -> None:
-        """The same for a frame that is made already. Once the connection has ended it goes nowhere."""
-        if self._ended is None:
-            self.outlet.write(frame)
-
     async def _send(self, frame: bytes) -> None:
         if self.outlet.congested:
             async with self._sends:
@@ -334,6 +337,7 @@ class Peer:
         if self._ended is not None:
             return
         self._ended = reason
+        self.post = _nowhere
         self._inbox.clear()
         self.fail_pending(reason)
         for key in self._outliving:
@@ -351,8 +355,8 @@ class Peer:
         self.running.clear()  # also of those that were cancelled before they began
 
 
-def _key(call: Call) -> object:
-    return call if call.id is None else call.id
+def _nowhere(frame: bytes) -> None:
+    """The connection has ended."""
 
 
 _NULL = msgspec.Raw(b"null")

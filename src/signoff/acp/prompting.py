@@ -4,7 +4,7 @@ After a cancel, a timeout or a refusal nothing more of it is told.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import functools
 from typing import NoReturn
 
 import msgspec
@@ -17,7 +17,7 @@ from signoff.acp.telemetry import Name, Telemetry
 from signoff.agent.event import Reason, TurnEnd
 from signoff.domain.errors import ModelUnauthorized, Refused
 from signoff.domain.review import Approved
-from signoff.providers.provider import Image, Retrying, Text
+from signoff.providers.provider import Retrying
 from signoff.wire import acp_schema as schema
 from signoff.wire import jsonrpc
 
@@ -47,65 +47,56 @@ class Prompting:
         self._telemetry = telemetry
 
     async def prompt(self, live: Live, call: Call, request: schema.PromptRequest) -> schema.PromptResponse:
-        told = call.internal_id
-        self._telemetry.tell(Name.PROMPT_REQUESTED, live.id, told)
-        parts, text = prompts.parts(request.prompt), prompts.text(request.prompt)
-
-        live.begin()
-        live.on_retry = self._observer(live.id, told)
-        call.peer.outlive(call, lambda: live.interrupt(Interruption.WITHDRAWN))
-        timer = self._timer(live)
-        work = self._asked_about if self._terms.asks else self._begun
+        self._telemetry.tell(Name.PROMPT_REQUESTED, live.id, call)
+        parts, typed = prompts.taken(request.prompt)
+        live.begin(call.peer.outlive(call, functools.partial(live.interrupt, Interruption.WITHDRAWN)))
+        live.on_retry = functools.partial(self._retried, live.id, call)
+        first, timer = None, None
+        if self._terms.timeout_s is not None:
+            loop = asyncio.get_running_loop()
+            timer = loop.call_later(self._terms.timeout_s, live.interrupt, Interruption.TIMED_OUT)
+        if self._terms.asks:
+            first = functools.partial(self._ask_about, live, call, typed)
+        else:
+            self._telemetry.tell(Name.PROMPT_STARTED, live.id, call)
         try:
-            end = await live.through(work(live, told, parts, text))
+            end = await live.work(parts, _command(typed) if typed.startswith("/") else None, first)
         except PromptRefused:
-            self._telemetry.tell(Name.PROMPT_PERMISSION_DENIED, live.id, told)
+            self._telemetry.tell(Name.PROMPT_PERMISSION_DENIED, live.id, call)
             return schema.PromptResponse(stopReason="cancelled")
         except (Exception, asyncio.CancelledError) as error:
             if live.interrupted is None:
-                self._telemetry.tell(Name.PROMPT_FAILED, live.id, told, error=str(error))
+                self._telemetry.tell(Name.PROMPT_FAILED, live.id, call, error=str(error))
                 raise
             end = TurnEnd(Reason.CANCELLED)
         finally:
             if timer is not None:
                 timer.cancel()
-        return self._ended(live, told, end)
+        return self._ended(live, call, end)
 
-    async def _asked_about(self, live: Live, told: str, parts: tuple[Text | Image, ...], text: str) -> TurnEnd:
-        if not isinstance(await live.may_prompt(text, f"prompt-{told}"), Approved):
+    async def _ask_about(self, live: Live, call: Call, typed: str) -> None:
+        if not isinstance(await live.may_prompt(typed, f"prompt-{call.internal_id}"), Approved):
             raise PromptRefused("the prompt was not approved")
-        return await self._begun(live, told, parts, text)
+        self._telemetry.tell(Name.PROMPT_STARTED, live.id, call)
 
-    def _begun(self, live: Live, told: str, parts: tuple[Text | Image, ...], text: str) -> Awaitable[TurnEnd]:
-        self._telemetry.tell(Name.PROMPT_STARTED, live.id, told)
-        return live.work(parts, _command(text))
+    def _retried(self, session_id: str, call: Call, event: Retrying) -> None:
+        about = {"attempt": event.attempt, "reason": event.reason, "delayS": event.delay_s}
+        self._telemetry.tell(Name.PROMPT_RETRY, session_id, call, **about)
 
-    def _timer(self, live: Live) -> asyncio.TimerHandle | None:
-        if self._terms.timeout_s is None:
-            return None
-        return asyncio.get_running_loop().call_later(self._terms.timeout_s, live.interrupt, Interruption.TIMED_OUT)
-
-    def _observer(self, session_id: str, told: str) -> Callable[[Retrying], None]:
-        def observe(event: Retrying) -> None:
-            about = {"attempt": event.attempt, "reason": event.reason, "delayS": event.delay_s}
-            self._telemetry.tell(Name.PROMPT_RETRY, session_id, told, **about)
-
-        return observe
-
-    def _ended(self, live: Live, told: str, end: TurnEnd) -> schema.PromptResponse:
+    def _ended(self, live: Live, call: Call, end: TurnEnd) -> schema.PromptResponse:
         if live.interrupted is Interruption.TIMED_OUT:
-            self._telemetry.tell(Name.PROMPT_TIMED_OUT, live.id, told)
+            self._telemetry.tell(Name.PROMPT_TIMED_OUT, live.id, call)
             limit = f"{self._terms.timeout_s:g} s"
             raise RequestFailed(jsonrpc.INTERNAL_ERROR, f"stopped after {limit}", {"code": "prompt.timeout"})
         if live.interrupted is not None or end.reason in (Reason.CANCELLED, Reason.ABORTED):
-            self._telemetry.tell(Name.PROMPT_CANCELLED, live.id, told)
+            self._telemetry.tell(Name.PROMPT_CANCELLED, live.id, call)
             if live.interrupted is Interruption.WITHDRAWN:
                 raise asyncio.CancelledError
             return schema.PromptResponse(stopReason="cancelled")
         if end.reason is Reason.ERROR:
-            self._telemetry.tell(Name.PROMPT_FAILED, live.id, told, error=end.error.message if end.error else "")
+            self._telemetry.tell(Name.PROMPT_FAILED, live.id, call, error=end.error.message if end.error else "")
             _fail(end)
-        self._telemetry.tell(Name.PROMPT_COMPLETED, live.id, told, stopReason=STOPS[end.reason])
+        self._telemetry.tell(Name.PROMPT_COMPLETED, live.id, call, stopReason=STOPS[end.reason])
         return schema.PromptResponse(stopReason=STOPS[end.reason])
 
 
@@ -116,8 +107,6 @@ def _fail(end: TurnEnd) -> NoReturn:
     raise RequestFailed(rpc, message, {"code": code})
 
 
-def _command(text: str) -> tuple[str, str] | None:
-    if not text.startswith("/"):
-        return None
+def _command(text: str) -> tuple[str, str]:
     name, _, rest = text[1:].partition(" ")
     return name.strip(), rest.strip()

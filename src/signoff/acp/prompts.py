@@ -13,22 +13,25 @@ from signoff.wire import acp_schema as schema
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
-def parts(blocks: Iterable[schema.ContentBlock]) -> tuple[Text | Image, ...]:
-    """Raises UsageError for what we did not say we take."""
-    found = tuple([_part(block) for block in blocks])
-    if not found:
+def taken(blocks: Iterable[schema.ContentBlock]) -> tuple[tuple[Text | Image, ...], str]:
+    """All of it, and only what was typed: links and files are no part of that. Raises UsageError for what we did not say
+    we take."""
+    parts: list[Text | Image] = []
+    typed: list[str] = []
+    for block in blocks:
+        if isinstance(block, schema.TextContent):  # nearly always
+            parts.append(Text(block.text))
+            typed.append(block.text)
+        else:
+            parts.append(_other(block))
+    if not parts:
         raise UsageError("the prompt is empty")
-    return found
+    return tuple(parts), "\n".join(typed)
 
 
-def text(blocks: Iterable[schema.ContentBlock]) -> str:
-    """Only what was typed: links and files are no part of it."""
-    return "\n".join([block.text for block in blocks if isinstance(block, schema.TextContent)])
-
-
-def _part(block: schema.ContentBlock) -> Text | Image:
-    if isinstance(block, schema.TextContent):  # nearly always
-        return Text(block.text)
+def _other(
+    block: schema.ImageContent | schema.AudioContent | schema.ResourceLink | schema.EmbeddedResource | schema.Unknown,
+) -> Text | Image:
     match block:
         case schema.ImageContent(data=data, mimeType=kind):
             return _image(data, kind)

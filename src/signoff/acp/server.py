@@ -91,7 +91,13 @@ class AgentSide:
     def connect(self, outlet: Outlet) -> Peer:
         link = Link()
         link.peer = Peer(
-            outlet, "agent", self.handlers(link), limits=self._limits, numbers=self._numbers, report=self._report
+            outlet,
+            "agent",
+            self.handlers(link),
+            limits=self._limits,
+            numbers=self._numbers,
+            report=self._report,
+            translate=_in_their_words,
         )
         link.peer.on_end = lambda: self._parted(link)
         self._links[link.peer] = link
@@ -111,7 +117,7 @@ class AgentSide:
 
     def handlers(self, link: Link) -> Mapping[str, Handler]:
         """Every method of an agent, as this connection gets it."""
-        table: dict[str, Callable[[Link, Call, Any], Awaitable[object]]] = {
+        table: dict[str, Callable[[Link, Call, Any], object]] = {
             "authenticate": self._authenticate,
             "logout": self._logout,
             "session/new": self._new,
@@ -122,45 +128,24 @@ class AgentSide:
             "session/close": self._close,
             "session/delete": self._delete,
             "session/prompt": self._prompt,
-        }
-        at_once: dict[str, Callable[[Link, Any], object]] = {
             "session/set_mode": self._set_mode,
             "session/set_config_option": self._set_config_option,
             "session/set_model": self._set_model,
         }
         bound: dict[str, Handler] = {name: self._guarded(link, handler) for name, handler in table.items()}
-        bound |= {name: self._guarded_at_once(link, handler) for name, handler in at_once.items()}
         bound["initialize"] = lambda call, request: self._initialize(link, request)
         bound["session/cancel"] = lambda call, request: self._cancel(link, request)
         return bound
 
-    def _guarded(self, link: Link, handler: Callable[[Link, Call, Any], Awaitable[object]]) -> Handler:
-        async def answer(call: Call, request: Any) -> object:
-            self._admit(link, call)
-            try:
-                return await handler(link, call, request)
-            except _TRANSLATED as error:
-                raise _in_their_words(error) from error
-
-        return answer
-
-    def _guarded_at_once(self, link: Link, handler: Callable[[Link, Any], object]) -> Handler:
-        """For what waits for nothing: it is answered without a task."""
-
+    def _guarded(self, link: Link, handler: Callable[[Link, Call, Any], object]) -> Handler:
         def answer(call: Call, request: Any) -> object:
-            self._admit(link, call)
-            try:
-                return handler(link, request)
-            except _TRANSLATED as error:
-                raise _in_their_words(error) from error
+            if link.capabilities is None:
+                raise RequestFailed(jsonrpc.INVALID_REQUEST, "initialize comes first")
+            if call.method in self._missing:
+                raise method_not_found(call.method)
+            return handler(link, call, request)
 
         return answer
-
-    def _admit(self, link: Link, call: Call) -> None:
-        if link.capabilities is None:
-            raise RequestFailed(jsonrpc.INVALID_REQUEST, "initialize comes first")
-        if call.method in self._missing:
-            raise method_not_found(call.method)
 
     def _initialize(self, link: Link, request: schema.InitializeRequest) -> schema.InitializeResponse:
         if link.capabilities is not None:
@@ -190,7 +175,7 @@ class AgentSide:
     async def _new(self, link: Link, call: Call, request: schema.NewSessionRequest) -> object:
         _signed_in(link)
         live = self._directory.create(request, link)
-        self._telemetry.tell(Name.SESSION_NEW, live.id, call.internal_id)
+        self._telemetry.tell(Name.SESSION_NEW, live.id, call)
         return schema.NewSessionResponse(sessionId=live.id, **live.chosen.states())
 
     async def _load(self, link: Link, call: Call, request: schema.LoadSessionRequest) -> object:
@@ -200,19 +185,19 @@ class AgentSide:
             live.tell(update)
             if (congestion := link.breathe()) is not None:
                 await congestion
-        self._telemetry.tell(Name.SESSION_LOAD, live.id, call.internal_id)
+        self._telemetry.tell(Name.SESSION_LOAD, live.id, call)
         return schema.LoadSessionResponse(**live.chosen.states())
 
     async def _resume(self, link: Link, call: Call, request: schema.ResumeSessionRequest) -> object:
         _signed_in(link)
         live = await self._directory.take_up(request.sessionId, request, link)
-        self._telemetry.tell(Name.SESSION_LOAD, live.id, call.internal_id, resumed=True)
+        self._telemetry.tell(Name.SESSION_LOAD, live.id, call, resumed=True)
         return schema.ResumeSessionResponse(**live.chosen.states())
 
     async def _fork(self, link: Link, call: Call, request: schema.ForkSessionRequest) -> object:
         _signed_in(link)
         live = self._directory.fork(request.sessionId, request, link)
-        self._telemetry.tell(Name.SESSION_NEW, live.id, call.internal_id, forkedFrom=request.sessionId)
+        self._telemetry.tell(Name.SESSION_NEW, live.id, call, forkedFrom=request.sessionId)
         return schema.ForkSessionResponse(sessionId=live.id, **live.chosen.states())
 
     async def _list(self, link: Link, call: Call, request: schema.ListSessionsRequest) -> object:
@@ -230,37 +215,42 @@ class AgentSide:
     async def _close(self, link: Link, call: Call, request: schema.CloseSessionRequest) -> object:
         self._directory.owned(link, request.sessionId)
         await self._directory.close(request.sessionId)
-        self._telemetry.tell(Name.SESSION_CLOSE, request.sessionId, call.internal_id)
+        self._telemetry.tell(Name.SESSION_CLOSE, request.sessionId, call)
         return schema.CloseSessionResponse()
 
     async def _delete(self, link: Link, call: Call, request: schema.DeleteSessionRequest) -> object:
         await self._directory.delete(request.sessionId)
-        self._telemetry.tell(Name.SESSION_DELETE, request.sessionId, call.internal_id)
+        self._telemetry.tell(Name.SESSION_DELETE, request.sessionId, call)
         return schema.DeleteSessionResponse()
 
-    def _set_mode(self, link: Link, request: schema.SetSessionModeRequest) -> object:
+    def _set_mode(self, link: Link, call: Call, request: schema.SetSessionModeRequest) -> object:
         self._chosen(link, request.sessionId, MODE, request.modeId)
         return schema.SetSessionModeResponse()
 
-    def _set_model(self, link: Link, request: schema.SetSessionModelRequest) -> object:
+    def _set_model(self, link: Link, call: Call, request: schema.SetSessionModelRequest) -> object:
         self._chosen(link, request.sessionId, MODEL, request.modelId)
         return schema.SetSessionModelResponse()
 
-    def _set_config_option(self, link: Link, request: schema.SetSessionConfigOptionRequest) -> object:
+    def _set_config_option(self, link: Link, call: Call, request: schema.SetSessionConfigOptionRequest) -> object:
         live = self._chosen(link, request.sessionId, request.configId, request.value)
         return schema.SetSessionConfigOptionResponse(configOptions=live.chosen.config)
 
     def _chosen(self, link: Link, session_id: str, option: str, value: object) -> Live:
         live = self._directory.owned(link, session_id)
         live.choose(option, value)
-        live.tell(*live.changes(option))
+        for update in live.changes(option):
+            live.tell(update)
         return live
 
-    async def _prompt(self, link: Link, call: Call, request: schema.PromptRequest) -> object:
+    def _prompt(self, link: Link, call: Call, request: schema.PromptRequest) -> object:
         _signed_in(link)
         live = self._directory.owned(link, request.sessionId)
-        answer = await self._prompting.prompt(live, call, request)
-        if self._profile.tells_title and answer.stopReason == "end_turn" and not live.told_title:
+        prompting = self._prompting.prompt(live, call, request)
+        return self._titled(live, prompting) if self._profile.tells_title and not live.told_title else prompting
+
+    async def _titled(self, live: Live, prompting: Awaitable[schema.PromptResponse]) -> schema.PromptResponse:
+        answer = await prompting
+        if answer.stopReason == "end_turn" and not live.told_title:
             live.told_title = True
             now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
             live.tell(schema.SessionInfoUpdate(title=live.title, updatedAt=now))
@@ -274,10 +264,7 @@ class AgentSide:
         await live.stop()
 
 
-_TRANSLATED = (NotFound, UsageError, NoModel, ToolConflict)
-
-
-def _in_their_words(error: SignoffError) -> RequestFailed:
+def _in_their_words(error: Exception) -> Exception:
     """What went wrong, with the protocol's codes."""
     match error:
         case NotFound():
@@ -286,8 +273,10 @@ def _in_their_words(error: SignoffError) -> RequestFailed:
             return invalid_params(f"{error.message}. {error.hint}" if error.hint else error.message)
         case NoModel():
             return RequestFailed(jsonrpc.AUTH_REQUIRED, f"{error.message}. {error.hint}")
-        case _:
+        case ToolConflict():
             return RequestFailed(jsonrpc.INVALID_REQUEST, error.message, {"code": error.code})
+        case _:
+            return error
 
 
 def _missing(can: schema.AgentCapabilities) -> frozenset[str]:

@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from signoff.acp.peer import Call
+
 
 class Name(enum.StrEnum):
     SESSION_NEW = "session_new"
@@ -30,8 +32,8 @@ class Name(enum.StrEnum):
 
 class TelemetryEvent(msgspec.Struct, frozen=True, rename="camel"):
     name: Name
-    session_id: str | None
-    request_id: int | str | None
+    session_id: str
+    request_id: str
     attributes: dict[str, Any]
     timestamp: float  # seconds since the epoch
 
@@ -53,14 +55,12 @@ class Telemetry:
         self._clock = clock
         self._counts = Counter[Name]() if counts is None else counts
 
-    def tell(
-        self, name: Name, session_id: str | None = None, request_id: int | str | None = None, **attributes: Any
-    ) -> None:
+    def tell(self, name: Name, session_id: str, call: Call, **attributes: Any) -> None:
         self._counts[name] += 1
         if self._sink is None:
             return
         try:
-            self._sink(TelemetryEvent(name, session_id, request_id, attributes, self._clock()))
+            self._sink(TelemetryEvent(name, session_id, call.internal_id, attributes, self._clock()))
         except Exception as error:  # a sink is somebody else's code
             self._sink = None
             self._warn(f"the telemetry sink failed and is not called again: {error}")

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET
 
 from signoff.acp import blocks
-from signoff.agent.event import AgentEvent, CallAnnounced, Compacted, Look, MessageDone, TurnStarted, UsageNoted
+from signoff.agent.event import CallAnnounced, Compacted, Look, MessageDone, TurnStarted, UsageNoted
 from signoff.domain.call import ToolCall
 from signoff.domain.event import CallFinished, CallProgress, FileEdited, PlanEntry, PlanUpdated, Warned
 from signoff.domain.visible import visible
@@ -51,99 +51,93 @@ class Narration:
         self._tails: dict[str, tuple[float, str]] = {}
         self._prefix = ""
         self._answer = 0
+        self._message = ""  # both together: the name of the answer that comes
 
-    def _begin(self, event: TurnStarted) -> Sequence[schema.SessionUpdate]:
+    def _begin(self, event: TurnStarted) -> schema.SessionUpdate | None:
         self._prefix, self._answer = event.turn_id, 1
-        return ()
+        self._message = f"{event.turn_id}-1"
+        return None
 
     def call(self, call_id: str) -> schema.ToolCall | None:
         """A running call as it is, secrets and all: for recognising it, not for showing."""
         return self._calls.get(call_id)
 
-    def updates(self, event: AgentEvent) -> Sequence[schema.SessionUpdate]:
-        tell = _TELLING.get(type(event))
-        return () if tell is None else tell(self, event)
+    def _text(self, event: TextDelta) -> schema.SessionUpdate | None:
+        return schema.AgentMessageChunk(content=schema.TextContent(text=event.text), messageId=self._message)
 
-    def _text(self, event: TextDelta) -> Sequence[schema.SessionUpdate]:
-        return (schema.AgentMessageChunk(content=blocks.text(event.text), messageId=self._message),)
+    def _thought(self, event: ReasoningDelta) -> schema.SessionUpdate | None:
+        return schema.AgentThoughtChunk(content=blocks.text(event.text), messageId=f"{self._message}-thought")
 
-    def _thought(self, event: ReasoningDelta) -> Sequence[schema.SessionUpdate]:
-        return (schema.AgentThoughtChunk(content=blocks.text(event.text), messageId=f"{self._message}-thought"),)
-
-    def _next_answer(self, _: MessageDone | Retrying) -> Sequence[schema.SessionUpdate]:
+    def _next_answer(self, _: MessageDone | Retrying) -> schema.SessionUpdate | None:
         """Where the model tries again, what was streamed of the answer so far is void; the next one is another."""
         self._answer += 1
-        return ()
+        self._message = f"{self._prefix}-{self._answer}"
+        return None
 
-    def _edited(self, event: FileEdited) -> Sequence[schema.SessionUpdate]:
+    def _edited(self, event: FileEdited) -> schema.SessionUpdate | None:
         self._told.setdefault(event.call_id, []).extend(_diff(event))
-        return ()
+        return None
 
-    def _usage(self, event: UsageNoted) -> Sequence[schema.SessionUpdate]:
+    def _usage(self, event: UsageNoted) -> schema.SessionUpdate | None:
         spent = event.total.cost_usd
         cost = UNSET if spent is None else schema.Cost(amount=spent, currency="USD")
-        return (schema.UsageUpdate(used=event.context_tokens, size=event.context_limit, cost=cost),)
+        return schema.UsageUpdate(used=event.context_tokens, size=event.context_limit, cost=cost)
 
-    def _warned(self, event: Warned) -> Sequence[schema.SessionUpdate]:
+    def _warned(self, event: Warned) -> schema.SessionUpdate | None:
         if not self.offered.notices:
-            return ()
-        return (schema.Notice(severity="warning", title=visible(self._masks.text(event.message))),)
+            return None
+        return schema.Notice(severity="warning", title=visible(self._masks.text(event.message)))
 
-    def _compacted(self, event: Compacted) -> Sequence[schema.SessionUpdate]:
+    def _compacted(self, event: Compacted) -> schema.SessionUpdate | None:
         if not self.offered.compaction:
-            return ()
+            return None
         says = f"The conversation was condensed from {event.before_tokens} to {event.after_tokens} tokens."
         told, name = schema.TextContent(text=says), f"{self._message}-condensed"
-        return (schema.CompactionUpdate(compactionId=name, status="completed", summary=[told]),)
+        return schema.CompactionUpdate(compactionId=name, status="completed", summary=[told])
 
-    def terminal(self, call_id: str, terminal_id: str) -> Sequence[schema.SessionUpdate]:
+    def terminal(self, call_id: str, terminal_id: str) -> schema.SessionUpdate:
         """The call runs in a terminal of the client's."""
         shown = self._told.setdefault(call_id, [])
         shown.append(schema.Terminal(terminalId=terminal_id))
-        return (schema.ToolCallProgress(toolCallId=call_id, content=list(shown)),)
+        return schema.ToolCallProgress(toolCallId=call_id, content=list(shown))
 
-    @property
-    def _message(self) -> str:
-        return f"{self._prefix}-{self._answer}"
-
-    def _announced(self, event: CallAnnounced) -> Sequence[schema.SessionUpdate]:
+    def _announced(self, event: CallAnnounced) -> schema.SessionUpdate | None:
         call = event.call
         exact = self._calls[call.tool_call_id] = described(call, event.look, self._cwd)
         title, args = self._masks.text(exact.title), bounded(self._masks.value(call.args))
-        return (msgspec.structs.replace(exact, title=title, rawInput=args),)
+        return msgspec.structs.replace(exact, title=title, rawInput=args)
 
-    def _progress(self, event: CallProgress) -> Sequence[schema.SessionUpdate]:
+    def _progress(self, event: CallProgress) -> schema.SessionUpdate | None:
         call_id, text = event.call_id, event.text
         due, tail = self._tails.get(call_id, (0.0, ""))
         tail, now = (tail + text)[-TAIL:], self._clock()
         if now < due or call_id not in self._calls:
             self._tails[call_id] = (due, tail)
-            return ()
+            return None
         self._tails[call_id] = (now + PROGRESS_S, tail)
         content = [*self._told.get(call_id, ()), schema.Content(content=blocks.text(self._masks.text(tail)))]
-        return (schema.ToolCallProgress(toolCallId=call_id, content=content),)
+        return schema.ToolCallProgress(toolCallId=call_id, content=content)
 
-    def _finished(self, event: CallFinished) -> Sequence[schema.SessionUpdate]:
+    def _finished(self, event: CallFinished) -> schema.SessionUpdate | None:
         result = event.result
         call = self._calls.pop(result.tool_call_id, None)
         told = self._told.pop(result.tool_call_id, [])
         self._tails.pop(result.tool_call_id, None)
         if call is None:  # a question of the sandbox about a host, not a call anybody was told of
-            return ()
+            return None
         output = result.payload if result.error is None else {"error": msgspec.to_builtins(result.error)}
         words = result.display if result.error is None else result.error.message
         if words and not told:
             told = [schema.Content(content=blocks.text(cut(self._masks.text(words), LONGEST_TEXT)))]
-        done = schema.ToolCallProgress(
+        return schema.ToolCallProgress(
             toolCallId=result.tool_call_id,
             status="completed" if result.ok else "failed",
             content=told or UNSET,
             rawOutput=UNSET if output is None else bounded(self._masks.value(output)),
         )
-        return (done,)
 
 
-_TELLING: Mapping[type, Callable[[Narration, Any], Sequence[schema.SessionUpdate]]] = {
+TELLING: Mapping[type, Callable[[Narration, Any], schema.SessionUpdate | None]] = {
     TurnStarted: Narration._begin,
     TextDelta: Narration._text,
     ReasoningDelta: Narration._thought,
@@ -153,7 +147,7 @@ _TELLING: Mapping[type, Callable[[Narration, Any], Sequence[schema.SessionUpdate
     CallProgress: Narration._progress,
     FileEdited: Narration._edited,
     CallFinished: Narration._finished,
-    PlanUpdated: lambda _, event: (plan(event.entries),),
+    PlanUpdated: lambda _, event: plan(event.entries),
     UsageNoted: Narration._usage,
     Warned: Narration._warned,
     Compacted: Narration._compacted,

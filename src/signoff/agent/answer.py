@@ -70,7 +70,7 @@ class Listening:
             raise ModelError("the model's answer ended without an end")
         text = "".join(self._text)
         written = None if self._requests else read_call(text, self._tools)
-        if written is None:
+        if written is None and self._held:
             self._release()
         requests = (written,) if written is not None else tuple(self._requests)
         message = Message(

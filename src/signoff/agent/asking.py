@@ -16,13 +16,15 @@ from signoff.domain.errors import ContextOverflow, SignoffError
 from signoff.domain.late import late
 from signoff.ledger.spans import ModelSpan
 from signoff.ledger.tracing import Tracing
-from signoff.providers.provider import Message, ModelRequest, Provider, Text, ToolSpec
+from signoff.providers.provider import Message, ModelRequest, Provider, ReasoningDelta, Text, TextDelta, ToolSpec
 
 if TYPE_CHECKING:
     import asyncio
 else:
     asyncio = late("asyncio")
 
+
+_SHOWN = (TextDelta, ReasoningDelta)
 
 Breathe: TypeAlias = Callable[[], Awaitable[None] | None]
 """What to wait for while nobody reads what was shown; None where it is read as it comes."""
@@ -61,7 +63,7 @@ class Asking:
         self._tools = tools
         self._specs: tuple[ToolSpec, ...] = ()
         self._names: frozenset[str] = frozenset()  # of those tools
-        self._weighed: tuple[tuple[ToolSpec, ...], Message | None, int] = ((), None, 0)
+        self._overhead = 0  # what every request carries besides the conversation, in tokens
         self._terms = terms
         self._budget = budget
         self._show = show
@@ -77,11 +79,13 @@ class Asking:
     def system(self, words: str) -> None:
         if words != self._first.text:
             self._first = Message("system", (Text(words),))
+            self._weigh()
 
     async def answer(self, conversation: Conversation) -> Answer:
         """The model's next answer, added to the conversation."""
-        self._offer(self._tools.specs())
-        if conversation.tokens + self._overhead() > self._terms.limits.context_tokens * compaction.FULL:
+        if (specs := self._tools.specs()) is not self._specs:
+            self._offer(specs)
+        if conversation.tokens + self._overhead > self._terms.limits.context_tokens * compaction.FULL:
             await self._make_room(conversation, compaction.FULL)
         try:
             answer = await self._asked(conversation)
@@ -96,8 +100,11 @@ class Asking:
         return answer
 
     def _offer(self, specs: tuple[ToolSpec, ...]) -> None:
-        if specs is not self._specs:
-            self._specs, self._names = specs, frozenset(spec.name for spec in specs)
+        self._specs, self._names = specs, frozenset(spec.name for spec in specs)
+        self._weigh()
+
+    def _weigh(self) -> None:
+        self._overhead = compaction.tokens((self._first,), self._specs)
 
     async def compact(self, conversation: Conversation) -> None:
         """Make room now, because a person wants it."""
@@ -105,34 +112,28 @@ class Asking:
 
     async def _asked(self, conversation: Conversation) -> Answer:
         limits, tools = self._terms.limits, () if self._terms.text_calls else self._specs
-        messages = self._messages(conversation)
+        messages = self._as_text(conversation) if self._terms.text_calls else conversation.after(self._first)
         request = ModelRequest(self._terms.model, messages, tools, limits.output_tokens, self._terms.schema)
         listening = Listening(self._show, self._names)
-        with self._tracing.span(ModelSpan(provider=self._provider.name, model=self._terms.model)) as live:
-            try:
-                await self._listen(request, listening)
-            except asyncio.CancelledError:
-                partial = listening.cut_short()
-                if partial is not None:
-                    conversation.add(partial)
-                raise
-            answer = listening.answer()
-            live.fields.input_tokens, live.fields.output_tokens = answer.usage.input_tokens, answer.usage.output_tokens
-            live.fields.finish_reason = answer.stop
+        try:
+            answer = await (self._traced if self._tracing.on else self._listen)(request, listening)
+        except asyncio.CancelledError:
+            partial = listening.cut_short()
+            if partial is not None:
+                conversation.add(partial)
+            raise
         self._budget.spend(answer.usage)
         context = answer.usage.input_tokens or compaction.tokens(messages, tools)
         self._show(UsageNoted(answer.usage, self._budget.spent, context, limits.context_tokens))
         return answer
 
-    def _messages(self, conversation: Conversation) -> Sequence[Message]:
-        if not self._terms.text_calls:
-            return conversation.after(self._first)
+    def _as_text(self, conversation: Conversation) -> Sequence[Message]:
         told = f"{self.system}\n\n{manual(self._specs)}"
         return [Message("system", (Text(told),)), *as_text(conversation.messages)]
 
     async def _make_room(self, conversation: Conversation, full: float) -> None:
         limit = self._terms.limits.context_tokens
-        overhead = self._overhead()
+        overhead = self._overhead
         before = conversation.tokens + overhead
         if len(conversation.messages) < 3:
             return
@@ -144,28 +145,26 @@ class Asking:
         conversation.condense(shorter)
         self._show(Compacted(before, compaction.tokens(shorter) + overhead))
 
-    def _overhead(self) -> int:
-        """What every request carries besides the conversation, in tokens; the same until the tools or the words change."""
-        specs, first, known = self._weighed
-        if specs is not self._specs or first is not self._first:
-            known = compaction.tokens((self._first,), self._specs)
-            self._weighed = (self._specs, self._first, known)
-        return known
-
     async def _summary(self, messages: tuple[Message, ...]) -> str:
         """In the model's words; where it cannot give them, in a line for each message."""
         asked = Message("user", (Text(compaction.SUMMARISE),))
         listening = Listening(lambda event: None, frozenset())
         request = ModelRequest(self._terms.model, (*as_text(messages), asked), max_output_tokens=1_024)
         try:
-            await self._listen(request, listening)
-            answer = listening.answer()
+            answer = await self._listen(request, listening)
         except SignoffError:
             return compaction.digest(messages)
         self._budget.spend(answer.usage)
         return answer.message.text or compaction.digest(messages)
 
-    async def _listen(self, request: ModelRequest, listening: Listening) -> None:
+    async def _traced(self, request: ModelRequest, listening: Listening) -> Answer:
+        with self._tracing.span(ModelSpan(provider=self._provider.name, model=self._terms.model)) as live:
+            answer = await self._listen(request, listening)
+            live.fields.input_tokens, live.fields.output_tokens = answer.usage.input_tokens, answer.usage.output_tokens
+            live.fields.finish_reason = answer.stop
+        return answer
+
+    async def _listen(self, request: ModelRequest, listening: Listening) -> Answer:
         """To the end of the stream, at the pace of whoever is shown it. However it ends, the exchange is over."""
         if (congestion := self._breathe()) is not None:
             await congestion
@@ -173,10 +172,11 @@ class Asking:
         try:
             async for event in stream:
                 listening.hear(event)
-                if (congestion := self._breathe()) is not None:
+                if isinstance(event, _SHOWN) and (congestion := self._breathe()) is not None:
                     await congestion
         except BaseException:
             close = getattr(stream, "aclose", None)
             if close is not None:
                 await close()
             raise
+        return listening.answer()

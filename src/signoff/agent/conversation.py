@@ -73,8 +73,8 @@ class Conversation:
             answered.add(message.tool_request_id)
         return ()
 
-    def user(self, parts: tuple[Text | Image, ...]) -> None:
-        self._log.append(Said(message := Message("user", parts)), sync=True)
+    def user(self, message: Message) -> None:
+        self._log.append(Said(message), sync=True)
         self._show(message)
 
     def add(self, message: Message) -> None:
@@ -164,8 +164,11 @@ class _Told(Sequence[Message]):
         return self._rest[index - 1] if index else self._first
 
     def __iter__(self) -> Iterator[Message]:
-        yield self._first
-        yield from itertools.islice(self._rest, self._length - 1)
+        return itertools.chain((self._first,), itertools.islice(self._rest, self._length - 1))
+
+    def __reversed__(self) -> Iterator[Message]:
+        younger = len(self._rest) + 1 - self._length
+        return itertools.chain(itertools.islice(reversed(self._rest), younger, None), (self._first,))
 
 
 def last_text(conversation: Conversation) -> str:

@@ -49,7 +49,7 @@ from signoff.domain.late import late
 from signoff.domain.unreadable import UNREADABLE
 from signoff.ledger.spans import Status, ToolSpan
 from signoff.ledger.tracing import Tracing
-from signoff.providers.provider import Image, Message, Provider, Text, ToolRequest
+from signoff.providers.provider import Image, Message, Provider, StopReason, Text, ToolRequest
 
 if TYPE_CHECKING:
     import asyncio
@@ -70,6 +70,7 @@ async def nobody(pause: Pause) -> bool:
 
 
 MOST_CORRECTIONS = 2
+_STOPS: dict[StopReason, Reason] = {"length": Reason.LENGTH, "refused": Reason.REFUSED}
 _ENDINGS = {BudgetReached.code: Reason.BUDGET, LoopDetected.code: Reason.LOOP, Aborted.code: Reason.ABORTED}
 
 
@@ -101,14 +102,15 @@ class Agent:
 
     async def turn(self, conversation: Conversation, parts: tuple[Text | Image, ...]) -> TurnEnd:
         """One prompt, until the model is done with it or something ends it. Raises nothing but mistakes of ours."""
-        turn = _Turn(conversation, self._new_id("turn"))
-        task = Message("user", parts).text
+        turn, said = _Turn(conversation, self._new_id("turn")), Message("user", parts)
+        task = said.text
         self._show(TurnStarted(turn.id, task))
         plan, before = _plan_of(conversation, task), conversation.plan
         self._show(PlanUpdated(plan))
         reason, error = Reason.ERROR, None
         try:
-            reason = await self._work(turn, parts)
+            conversation.user(await self._with_mentions(turn, parts) if "@" in task else said)
+            reason = await self._work(turn)
         except asyncio.CancelledError:
             reason = Reason.CANCELLED
             _take_back_cancelling()
@@ -119,24 +121,30 @@ class Agent:
             conversation.settle()
             conversation.close_turn(reason, self.budget.spent)
         if reason is Reason.END and conversation.plan is before is not plan:  # the plan was the task, and it is done
-            self._show(PlanUpdated(tuple(msgspec.structs.replace(entry, status="completed") for entry in plan)))
+            self._show(PlanUpdated((PlanEntry(plan[0].content, "completed"),)))
         end = TurnEnd(reason, last_text(conversation), self.budget.spent, turn.calls, tuple(turn.denials), error)
         self._show(TurnEnded(turn.id, end))
         return end
 
-    async def _work(self, turn: "_Turn", parts: tuple[Text | Image, ...]) -> Reason:
+    async def _with_mentions(self, turn: "_Turn", parts: tuple[Text | Image, ...]) -> Message:
         async def read(tool: str, args: dict[str, object]) -> ToolResult:
             return await self._carry(turn, self._call(tool, args), "mention")
 
-        turn.conversation.user(await brought(parts, self._terms.workspace, read))
+        return Message("user", await brought(parts, self._terms.workspace, read))
+
+    async def _work(self, turn: "_Turn") -> Reason:
         while True:
             if (pause := self.budget.reached()) is not None:
                 await self._asked_about(pause, self.budget.extend, BudgetReached)
             answer = await self.model.answer(turn.conversation)
             if answer.message.tool_requests:
                 await self._perform(turn, answer.message.tool_requests)
-            elif answer.stop != "end" or not self._corrected(turn, answer.message):
-                return {"length": Reason.LENGTH, "refused": Reason.REFUSED}.get(answer.stop, Reason.END)
+            elif (
+                answer.stop != "end"
+                or (schema := self._terms.schema) is None
+                or not self._corrected(turn, schema, answer.message)
+            ):
+                return _STOPS.get(answer.stop, Reason.END)
 
     async def _asked_about(self, pause: Pause, resume: Callable[[], object], ending: type[SignoffError]) -> None:
         """May it go on? A no ends the turn."""
@@ -144,9 +152,9 @@ class Agent:
             raise ending(pause.reason)
         resume()
 
-    def _corrected(self, turn: "_Turn", answer: Message) -> bool:
+    def _corrected(self, turn: "_Turn", schema: dict[str, object], answer: Message) -> bool:
         """Does the answer have to be given again, because it is not of the shape that was asked for?"""
-        problem = None if self._terms.schema is None else shape.problem(self._terms.schema, answer.text)
+        problem = shape.problem(schema, answer.text)
         if problem is None:
             return False
         if turn.corrections == MOST_CORRECTIONS:
@@ -221,13 +229,12 @@ class _Prepared(msgspec.Struct, frozen=True):
     problem: str | None = None  # why it cannot even be put to the gate
 
 
-class _Turn:
-    def __init__(self, conversation: Conversation, turn_id: str) -> None:
-        self.conversation = conversation
-        self.id = turn_id
-        self.calls = 0
-        self.corrections = 0
-        self.denials: list[Denial] = []
+class _Turn(msgspec.Struct, dict=True):
+    conversation: Conversation
+    id: str
+    calls: int = 0
+    corrections: int = 0
+    denials: list[Denial] = []
 
     @functools.cached_property
     def repeats(self) -> Repeats:

@@ -26,7 +26,7 @@ def mentioned(text: str, workspace: str) -> tuple[str, ...]:
 
 
 async def brought(parts: tuple[Text | Image, ...], workspace: str, read: Read) -> tuple[Text | Image, ...]:
-    """The prompt with the files it mentions, or with the reason why one of them is not there."""
+    """The prompt with the files it mentions, or with the reason why one of them is not there. Without an @ it mentions none."""
     names = mentioned("\n".join([part.text for part in parts if isinstance(part, Text)]), workspace)
     for name in names:
         result = await read(_tool(name, workspace), {"path": name})

@@ -97,7 +97,8 @@ class Syncing:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._wanted = threading.Event()
+        self.wanted = False  # since the last sync began
+        self._wake = threading.Event()
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -105,20 +106,21 @@ class Syncing:
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="session-log", daemon=True)
             self._thread.start()
-        if not self._wanted.is_set():
-            self._wanted.set()
+        self.wanted = True
+        self._wake.set()
 
     def close(self) -> None:
         if self._thread is not None:
             self._over.set()
-            self._wanted.set()
+            self._wake.set()
             self._thread.join(LONGEST_SYNC_S)
 
     def _work(self) -> None:
         while not self._over.is_set():
-            self._wanted.wait()
+            self._wake.wait()
             self._over.wait(LINGER_S)
-            self._wanted.clear()
+            self._wake.clear()
+            self.wanted = False  # last: whoever saw it true has written before what follows
             with contextlib.suppress(OSError):  # the next write will say what is wrong with the disk
                 os.fdatasync(self._descriptor)
 
@@ -152,25 +154,26 @@ class SessionLog:
         """On return the event outlives this process; with `sync` soon the loss of power too. With `hold` it goes out with
         the next one, in one write: for who appends that before anybody else has a turn."""
         entry = Entry(int(self._clock() * 1_000), event)
-        self._held += b"%b\n" % _encoder.encode(entry)
+        self._held += _encoder.encode_lines((entry,))
         if not hold:
-            self._write()
-        if sync:
+            lines, self._held = self._held, b""
+            write_whole(self._descriptor, lines)
+        if sync and not self._syncing.wanted:
             self._syncing.want()
         self._on_append(entry)
 
-    def _write(self) -> None:
-        if self._held:
-            lines, self._held = self._held, b""
+    def _release(self) -> None:
+        lines, self._held = self._held, b""
+        if lines:
             write_whole(self._descriptor, lines)
 
     def events(self) -> list[Entry]:
-        self._write()
+        self._release()
         return list(read(self.path))
 
     def close(self) -> None:
         if self._descriptor >= 0:
-            self._write()
+            self._release()
             self._syncing.close()
             os.close(self._descriptor)
             self._descriptor = -1

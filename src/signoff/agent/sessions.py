@@ -198,8 +198,9 @@ class _Followed:
 
     def note(self, entry: Entry) -> None:
         self._last = entry
-        if told := _told(self._summary, entry.what):
-            self._summary = msgspec.structs.replace(self._summary, **told)
+        what = entry.what
+        if isinstance(what, Configured | Renamed) or (isinstance(what, Said) and not self._summary.title):
+            self._summary = msgspec.structs.replace(self._summary, **_told(self._summary, what))
 
     @property
     def summary(self) -> Summary:

@@ -122,6 +122,7 @@ class _Opened:
         self._closing = closing
         self._wired = wired
         self._setup = setup
+        self.turn: Callable[[tuple[Text | Image, ...]], Awaitable[TurnEnd]] = wired.turn
 
     @classmethod
     async def of(
@@ -154,10 +155,6 @@ class _Opened:
             wired.run.status = Exit.OK
             return cls(stack.pop_all(), wired, setup)
         raise AssertionError("unreachable")
-
-    def turn(self, parts: tuple[Text | Image, ...]) -> Awaitable[TurnEnd]:
-        turn: Awaitable[TurnEnd] = self._wired.turn(parts)
-        return turn
 
     async def command(self, name: str, rest: str) -> str | None:
         match name:

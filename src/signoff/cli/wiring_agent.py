@@ -61,13 +61,19 @@ class Wired:
         self.run = run
         self.conversation = conversation
         self.provider = provider
-        self._system = agent.model.system
         self._remembering = remembering
+        self._reminded = False
 
     def turn(self, parts: tuple[Text | Image, ...]) -> Coroutine[Any, Any, TurnEnd]:
+        return self.agent.turn(self.conversation, parts if self._reminded else self._reminding(parts))
+
+    def _reminding(self, parts: tuple[Text | Image, ...]) -> tuple[Text | Image, ...]:
+        """The first prompt is what the memory is asked about."""
+        self._reminded = True
         system, beside = self._remembering.before(Message("user", parts).text)
-        self.agent.model.system = f"{self._system}\n\n{system}" if system else self._system
-        return self.agent.turn(self.conversation, (*parts, Text(f"\n\n{beside}")) if beside else parts)
+        if system:
+            self.agent.model.system += f"\n\n{system}"
+        return (*parts, Text(f"\n\n{beside}")) if beside else parts
 
     def learn(self, status: int, text: str) -> None:
         """After the last turn: tell the memory how it went."""

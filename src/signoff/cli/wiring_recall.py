@@ -40,20 +40,18 @@ class _Remembered(Remembering):
     def __init__(self, recall: Recall, memory: Memory) -> None:
         self._recall, self._memory = recall, memory
         self._started = time.monotonic()
-        self._system: str | None = None
+        self._asked = False
 
     def before(self, asked: str) -> tuple[str, str]:
-        if self._system is not None:
-            return self._system, ""  # what stands in a message of the person's stays in the conversation
         merged = self._recall.before(asked)
-        self._system = merged.system
+        self._asked = True
         return merged.system, merged.user.removesuffix(asked).rstrip()
 
     def close(self) -> None:
         self._memory.close()  # a server opens one for every session
 
     def after(self, run: Run, status: int, text: str) -> None:
-        if self._system is None:
+        if not self._asked:
             return
         elapsed = int((time.monotonic() - self._started) * 1_000)
         run.ledger.write(Event("run.end", {"exit_code": status, "duration_ms": elapsed}))

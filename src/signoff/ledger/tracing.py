@@ -50,10 +50,11 @@ class Sender(Protocol):
 class Tracing:
     """`with tracing.span(SearchSpan(limit=6, min_score=0.2)) as search: … search.fields.http_status = 200`"""
 
-    __slots__ = ("_sender", "problem")
+    __slots__ = ("_sender", "on", "problem")
 
     def __init__(self, sender: Sender | None = None, problem: str | None = None) -> None:
         self._sender = sender
+        self.on = sender is not None
         self.problem = problem  # why spans that were asked for are not sent, for a person
 
     @classmethod
@@ -68,10 +69,6 @@ class Tracing:
             return cls(problem=f"spans are not sent: {error.name} is missing; install signoff[otel]")
         except Exception as error:  # a malformed variable, say
             return cls(problem=f"spans are not sent: {error}")
-
-    @property
-    def on(self) -> bool:
-        return self._sender is not None
 
     @property
     def trace_id(self) -> str:

@@ -17,6 +17,8 @@ class Lines:
             lines = chunk[:-1].split(b"\n")
         else:
             lines = self._joined(chunk)
+        if len(lines) == 1 and (line := lines[0]) and len(line) <= self._limit and not line.isspace():
+            return lines  # nearly always
         whole = [line for line in lines if line and len(line) <= self._limit and not line.isspace()]
         if len(whole) < len(lines):
             self.overlong += sum(len(line) > self._limit for line in lines)

@@ -15,8 +15,8 @@ from signoff.acp.peer import Peer
 from signoff.acp.transports.lines import Lines
 from signoff.wire import jsonrpc
 
-CHUNK = 256 * 1024
 KIB = 1024
+CHUNK = 64 * KIB  # what a pipe holds; much more, and the kernel is asked for memory with each read
 
 
 class PipeLimits(msgspec.Struct, frozen=True):
@@ -34,8 +34,6 @@ class Pipes:
         self._read_fd, self._write_fd = read_fd, write_fd
         self._loop = asyncio.get_running_loop()
         self._lines = Lines(self.limits.frame)
-        self._view = memoryview(bytearray(CHUNK))  # one for all reads: a fresh one each time costs three system calls
-        self._views = (self._view,)
         self._peer: Peer | None = None
         self._out: list[bytes] = []
         self._size = 0
@@ -63,7 +61,7 @@ class Pipes:
 
     def _readable(self) -> None:
         try:
-            chunk = bytes(self._view[: os.readv(self._read_fd, self._views)])
+            chunk = os.read(self._read_fd, CHUNK)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
