@@ -8,9 +8,13 @@ from collections.abc import Callable
 import hypothesis
 import pytest
 
-hypothesis.settings.register_profile("ci", derandomize=True)  # elsewhere every run looks at new examples
-if os.environ.get("CI"):
-    hypothesis.settings.load_profile("ci")
+hypothesis.settings.register_profile(
+    "signoff",
+    derandomize=bool(os.environ.get("CI")),  # elsewhere every run looks at new examples
+    deadline=None,  # how long anything takes on a busy machine says nothing
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("signoff")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background: what we start must still hear Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)

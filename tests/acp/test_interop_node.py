@@ -28,7 +28,7 @@ CACHE = (
 )
 NODE, SDK, ACPX = CACHE / ".bin" / "node", CACHE / "@agentclientprotocol" / "sdk", CACHE / "acpx" / "dist" / "cli.js"
 OURS = [sys.executable, "-m", "tests.fakes.acp_agent"]
-LIMIT = 60.0
+LIMIT = 120.0
 
 pytestmark = pytest.mark.skipif(not NODE.exists(), reason=f"{NODE} is not here; `make acp-peers` fetches it")
 

@@ -23,7 +23,7 @@ from tests.fakes.acp_agent import Agent
 acp = pytest.importorskip("acp", reason="the official SDK (agent-client-protocol) is the peer")
 
 ROOT = pathlib.Path(__file__).parents[2]
-LIMIT = 60.0
+LIMIT = 120.0
 
 
 def run(work: Callable[[], Awaitable[None]]) -> None:

@@ -16,7 +16,7 @@ from signoff.domain.errors import PeerError
 from signoff.wire import acp_schema as schema
 from tests.clauses import requirement
 
-LIMIT = 20.0  # seconds no test comes near
+LIMIT = 120.0  # seconds no test comes near, however busy the machine
 
 
 def run(work: Callable[[], Awaitable[None]]) -> None:

@@ -21,7 +21,7 @@ from tests.clauses import requirement
 
 ROOT = pathlib.Path(__file__).parents[2]
 AGENT = [sys.executable, "-m", "tests.fakes.acp_agent"]
-LIMIT = 30.0
+LIMIT = 120.0
 
 
 def frame(request_id: object, method: str, params: object = None) -> bytes:

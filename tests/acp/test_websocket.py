@@ -24,7 +24,7 @@ from signoff.domain.errors import ConfigUnreadable, UsageError
 from tests.clauses import requirement
 from tests.fakes.acp_agent import Agent
 
-LIMIT = 60.0
+LIMIT = 300.0
 INITIALIZE = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
 
 
@@ -344,7 +344,7 @@ SHAPED = st.dictionaries(
 ).map(json.dumps)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(JSONISH | SHAPED, min_size=10, max_size=30))
 def test_no_frame_ends_the_connection_but_the_limits(frames: list[str]) -> None:
     async def work(server: SocketServer, port: int) -> None:

@@ -79,7 +79,7 @@ KEYS = st.lists(st.sampled_from("abcde"), max_size=3, unique=True)
 
 
 @requirement("APR-011")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(KEYS, ANSWERS), max_size=12))
 def test_a_cached_approval_never_covers_another_key_and_a_denial_is_never_cached(
     history: list[tuple[list[str], ReviewDecision]],

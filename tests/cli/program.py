@@ -7,7 +7,7 @@ import sys
 from typing import NamedTuple
 
 PROGRAM = str(pathlib.Path(sys.executable).with_name("signoff"))
-TIMEOUT_SECONDS = 60.0
+TIMEOUT_SECONDS = 180.0
 
 
 class Ended(NamedTuple):

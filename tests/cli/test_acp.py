@@ -17,7 +17,7 @@ from tests.acp.validator import validate
 from tests.clauses import requirement
 
 SIGNOFF = str(pathlib.Path(sys.executable).with_name("signoff"))
-LIMIT = 60
+LIMIT = 180.0
 
 
 def connect(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:

@@ -17,7 +17,7 @@ from signoff.cli.output import Output
 from signoff.cli.story import Story
 from signoff.cli.wiring_acp import ServeOptions, agent_side
 
-LIMIT = 60.0
+LIMIT = 180.0
 SESSIONS = 3
 
 

@@ -23,7 +23,7 @@ from tests.cli.test_run import DONE, call, command, run, script, workspace
 from tests.cli.test_tool_servers import SERVER
 
 __all__ = ["workspace"]
-WAIT = 30
+WAIT = 120
 
 
 class Screen:

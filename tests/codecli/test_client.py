@@ -14,7 +14,7 @@ from signoff.codecli import Aborted, Call, Client
 from signoff.wire.tool_events import PREFIX
 from tests.clauses import requirement
 
-WAIT = 10
+WAIT = 120
 
 
 class Supervisor:

@@ -36,7 +36,7 @@ def test_what_was_hidden_is_listed_once_in_order() -> None:
     assert hidden("a\u200bb\x1bc\u200bd") == ("‹U+200B›", "‹ESC›")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(max_size=60))
 def test_shown_text_never_holds_a_character_that_acts(text: str) -> None:
     shown = visible(text)

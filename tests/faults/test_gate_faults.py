@@ -241,7 +241,7 @@ STEPS = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(
     approval=st.sampled_from(ApprovalPolicy),
     sandbox=st.sampled_from(SandboxMode),

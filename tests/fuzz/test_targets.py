@@ -28,7 +28,7 @@ def test_what_broke_once_holds_now(name: str, data: bytes) -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_any_bytes_are_taken(name: str) -> None:
-    @settings(max_examples=60, deadline=None, database=None)
+    @settings(max_examples=60, database=None)
     @given(mutated(SEEDS[name]))
     def holds(data: bytes) -> None:
         TARGETS[name](data)

@@ -45,7 +45,7 @@ SNIPPETS = [
 ]
 LEVELS = st.sampled_from([Redact.BASIC, Redact.STRICT])
 TEXTS = st.lists(st.sampled_from(SNIPPETS) | st.text(max_size=12), max_size=14).map("".join)
-FEW = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=150, suppress_health_check=list(HealthCheck))
 
 
 def whole(data: bytes, level: Redact = Redact.BASIC) -> bytes:

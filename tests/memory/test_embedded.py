@@ -249,7 +249,7 @@ def test_a_project_says_nothing_about_what_it_does_not_see(memory: Embedded) -> 
     assert (item.shown, item.used, item.stats.strong_pass) == (1, 1, 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from(TEXTS), min_size=1, max_size=9))
 def test_many_are_admitted_as_each_would_be(texts: list[str]) -> None:
     """Reading a batch for secrets in one go finds what reading each by itself finds."""

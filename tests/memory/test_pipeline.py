@@ -59,7 +59,7 @@ def test_names_survive_the_cutting() -> None:
     assert all(name in text for name in ("src/app/main.py", "KeyError", "load_settings", "--no-cache"))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.dictionaries(st.sampled_from(list(Source)), st.text(max_size=3_000)), st.integers(20, 2_000))
 def test_a_query_is_never_longer_than_asked(texts: dict[Source, str], longest: int) -> None:
     assert len(build(texts, longest=longest).text) <= longest

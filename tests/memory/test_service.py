@@ -163,9 +163,7 @@ def test_the_service_keeps_what_its_document_promises(store: Embedded) -> None:
     told = schemathesis.openapi.from_asgi("/openapi.json", application(store, "1.0"))
     for found in told.get_all_operations():
 
-        @settings(
-            max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None
-        )
+        @settings(max_examples=20, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
         @given(case=found.ok().as_strategy())
         def check(case: Any) -> None:
             case.call_and_validate(headers={"Host": "localhost"})

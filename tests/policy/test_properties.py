@@ -160,7 +160,7 @@ AROUND = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.sampled_from(FORBIDDEN),
     st.lists(QUOTINGS, min_size=3, max_size=3),

@@ -96,7 +96,7 @@ CONSTRUCTS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     st.sampled_from(QUOTINGS),
     st.lists(st.sampled_from(PREFIXES), max_size=3),
@@ -113,7 +113,7 @@ def test_a_forbidden_command_is_found_in_every_disguise(
     assert not granted(reading, ALLOWED)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(alphabet=st.sampled_from(list(" \t\n;|&<>(){}[]$`'\"\\#*?~!=-abP/.,:@%+^0é\r\0\u2028")), max_size=60))
 def test_any_text_is_read_without_an_exception(script: str) -> None:
     assert read(script).aspects

@@ -21,7 +21,7 @@ from signoff.domain.errors import (
 from signoff.providers import carrier as ways
 from signoff.providers import over_loopback
 from signoff.providers.anthropic import Anthropic
-from signoff.providers.dialect import Dialect
+from signoff.providers.dialect import Dialect, Trouble
 from signoff.providers.endpoint import Endpoint
 from signoff.providers.openai_chat import OpenAIChat
 from signoff.providers.openai_responses import OpenAIResponses
@@ -207,9 +207,9 @@ def test_an_answer_that_ends_politely_but_early_is_cut_too(dialect: str) -> None
 @each
 def test_a_model_that_falls_silent_is_asked_again(dialect: str) -> None:
     stalled = Reply(said(dialect, TURN).pieces[:3], then="stall")
-    events, _ = ask(dialect, in_turn(stalled, said(dialect, Turn(text="back"))), silence_s=0.3)
+    events, _ = ask(dialect, in_turn(stalled, said(dialect, Turn(text="back"))), silence_s=2)
     assert [said.reason for said in events if isinstance(said, Retrying)] == [
-        "the model fell silent in the middle of its answer for 0.3 s"
+        "the model fell silent in the middle of its answer for 2 s"
     ]
     assert text_of(events).endswith("back")
 
@@ -218,7 +218,7 @@ def test_a_model_that_falls_silent_is_asked_again(dialect: str) -> None:
 def test_a_slow_answer_is_heard_out_while_something_still_comes(dialect: str) -> None:
     data = b"".join(said(dialect, Turn(text="slowly")).pieces)
     pieces = tuple(data[place : place + len(data) // 8 + 1] for place in range(0, len(data), len(data) // 8 + 1))
-    events, server = ask(dialect, in_turn(Reply(pieces, pause_s=0.2)), silence_s=1.2)  # in all longer than a silence
+    events, server = ask(dialect, in_turn(Reply(pieces, pause_s=0.4)), silence_s=2.5)  # in all longer than a silence
     assert (text_of(events), len(server.asked)) == ("slowly", 1)
 
 
@@ -226,6 +226,15 @@ def test_a_slow_answer_is_heard_out_while_something_still_comes(dialect: str) ->
 def test_a_server_that_never_answers_is_given_up(dialect: str) -> None:
     with pytest.raises(ModelTimeout, match=r"within 0.1 s|silent"):
         ask(dialect, in_turn(Reply((b": wait\n\n",), then="stall")), silence_s=0.1)
+
+
+def test_an_answer_that_only_keeps_the_line_open_has_an_end() -> None:
+    clock = iter([0.0, 3_600.0, 3_600.1])
+    bounds = ways.Bounds(300, lambda: next(clock))
+    bounds.note(b": wait\n\n")
+    with pytest.raises(Trouble) as caught:
+        bounds.note(b": wait\n\n")
+    assert (caught.value.error.message, caught.value.again) == ("the answer had no end after 3600 s", False)
 
 
 @each

@@ -14,7 +14,7 @@ from signoff.domain.errors import ChildFailed
 from signoff.sandbox import child
 
 ENVIRON = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
-LIMIT = 20.0
+LIMIT = 120.0
 
 
 @pytest.fixture

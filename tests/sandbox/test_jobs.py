@@ -18,7 +18,7 @@ from signoff.sandbox.session import Session
 from tests.clauses import requirement
 
 ENVIRON = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
-LIMIT = 20.0
+LIMIT = 120.0
 
 
 class Plain:

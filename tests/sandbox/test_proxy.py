@@ -14,7 +14,7 @@ from signoff.domain.errors import ParseError
 from signoff.sandbox.http_request import Forward, Tunnel, parse
 from signoff.sandbox.proxy import Bounds, Connection, Proxy, _is_public
 
-LIMIT = 20.0
+LIMIT = 120.0
 
 
 class Origin(http.server.BaseHTTPRequestHandler):

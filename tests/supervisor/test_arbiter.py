@@ -26,7 +26,7 @@ from signoff.wire.tool_events import Failure, ToolRequest, ToolResult
 from tests.clauses import requirement
 from tests.gate.scene import HOME, WORKSPACE, Scene, rule
 
-WAIT = 30
+WAIT = 120
 
 
 class Child:

@@ -13,7 +13,7 @@ from signoff.wire.tool_events import PREFIX, Failure, ToolEvent
 from tests.clauses import requirement
 from tests.wire.test_jsonl import PROGRESS, REQUEST, TEXT
 
-WAIT = 30
+WAIT = 120
 
 
 @requirement("MEM-041", "MEM-053")

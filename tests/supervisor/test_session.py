@@ -25,7 +25,7 @@ from signoff.supervisor.session import Session
 from signoff.wire.tool_events import ToolRequest, ToolResult
 from tests.clauses import requirement
 
-WAIT = 30
+WAIT = 120
 EXAMPLE = str(pathlib.Path(__file__).parents[2] / "examples" / "agent.py")
 
 
@@ -124,7 +124,8 @@ def test_a_child_that_closes_its_stdin_is_reported_lost(started: list[Session]) 
 def test_a_bad_event_line_is_reported_and_passed_on(started: list[Session], tmp_path: pathlib.Path) -> None:
     out = tmp_path / "out"
     with open(out, "wb") as file:
-        session = Session(spec("-c", "print('@@MEM_TOOL_EVENT@@ {nope')"), Output(file.fileno(), None))
+        code = "import sys; sys.stdin.readline(); print('@@MEM_TOOL_EVENT@@ {nope')"  # who does not read is lost, too
+        session = Session(spec("-c", code), Output(file.fileno(), None))
         started.append(session)
         assert session.wait(WAIT) == 0
     event = session.events.get(timeout=WAIT)

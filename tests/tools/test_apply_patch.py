@@ -239,7 +239,7 @@ def git_diff(before: dict[str, str], after: dict[str, str], directory: pathlib.P
     return subprocess.run(command, cwd=directory, env=environ, capture_output=True, check=False).stdout.decode()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(trees())
 def test_a_diff_made_by_git_gives_the_same_bytes(pair: tuple[dict[str, str], dict[str, str]]) -> None:
     before, after = pair
@@ -255,7 +255,7 @@ def test_a_diff_made_by_git_gives_the_same_bytes(pair: tuple[dict[str, str], dic
         assert tree(pathlib.Path(second)) == {name: text.encode() for name, text in after.items()}
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(trees())
 def test_a_patch_and_its_undo_are_nothing(pair: tuple[dict[str, str], dict[str, str]]) -> None:
     before, after = pair
@@ -273,7 +273,7 @@ def test_a_patch_and_its_undo_are_nothing(pair: tuple[dict[str, str], dict[str, 
         assert bench.tree() == {name: text.encode() for name, text in before.items()}
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(trees(), st.sampled_from(["missing", "there already", "not found"]), st.booleans())
 def test_nothing_changes_when_any_part_of_a_random_patch_fails(
     pair: tuple[dict[str, str], dict[str, str]], wrong: str, first_of_all: bool

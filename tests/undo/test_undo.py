@@ -6,7 +6,7 @@ import shutil
 import tempfile
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from signoff.domain.errors import FileRefused, NotFound, ToolConflict
@@ -208,7 +208,7 @@ NAMES = st.sampled_from(["a", "b", "d/c", "d/e/f", "été"])
 CONTENTS = st.dictionaries(NAMES, st.binary(max_size=20), max_size=4)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(CONTENTS, CONTENTS, st.booleans())
 def test_a_change_and_its_undo_are_nothing(before: dict[str, bytes], after: dict[str, bytes], whole: bool) -> None:
     with tempfile.TemporaryDirectory() as directory:

@@ -53,7 +53,7 @@ def run(
 
 
 @requirement("MEM-007", "MEM-099", "MEM-112", "MEM-124")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(
         st.sampled_from([REQUEST, RESULT, PROGRESS, PREFIX + REQUEST, PREFIX + PROGRESS, *TEXT, PROGRESS * 30]),

@@ -1,16 +1,18 @@
 """How bytes get to a vendor and back, seen from those who do not care how: two ways of going, one set of mishaps."""
 
-from collections.abc import AsyncGenerator, Mapping
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
-from signoff.domain.errors import ModelBadResponse
+from signoff.domain.errors import ModelBadResponse, ModelTimeout
 from signoff.providers.dialect import Trouble
 
 CONNECT_S = 10.0
 STREAM = "text/event-stream"
 LONGEST_LINE = 16 * 1024 * 1024
 LARGEST_ANSWER = 128 * 1024 * 1024
+LONGEST_ANSWER = 12  # times the silence that is borne
 
 
 class Unreachable(Exception):
@@ -52,9 +54,12 @@ class Carrier(Protocol):
 
 
 class Bounds:
-    """Neither a line nor an answer may grow for ever."""
+    """Neither a line nor an answer may grow for ever, nor last for ever though it says nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, silence_s: float, now: Callable[[], float] = time.monotonic) -> None:
+        self._longest_s = LONGEST_ANSWER * silence_s
+        self._now = now
+        self._began = now()
         self._total = 0
         self._line = 0
 
@@ -64,3 +69,5 @@ class Bounds:
         self._line = self._line + len(data) if end < 0 else len(data) - end - 1
         if self._line > LONGEST_LINE or self._total > LARGEST_ANSWER:
             raise Trouble(ModelBadResponse("the answer is larger than any answer can be"))
+        if self._now() - self._began > self._longest_s:
+            raise Trouble(ModelTimeout(f"the answer had no end after {self._longest_s:g} s"))

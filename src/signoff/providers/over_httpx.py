@@ -1,5 +1,6 @@
 """The way to vendors in the world: TLS, proxies, pooled connections, all by httpx."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 
@@ -12,7 +13,7 @@ from httpx_sse import EventSource  # isort: skip  # after our import of httpx, w
 class OverHttpx:
     def __init__(self, headers: Mapping[str, str], silence_s: float) -> None:
         self._headers = {"accept": STREAM, "accept-encoding": "identity", **headers}
-        self._limits = httpx.Timeout(silence_s, connect=CONNECT_S)
+        self._silence_s = silence_s
         self._client: httpx.AsyncClient | None = None
 
     @asynccontextmanager
@@ -20,15 +21,19 @@ class OverHttpx:
         if self._client is None:
             # Loading certificates for a plain address takes its time and serves nobody.
             verify = url.startswith("https:")
-            self._client = httpx.AsyncClient(headers=self._headers, timeout=self._limits, verify=verify)
+            limits = httpx.Timeout(self._silence_s, connect=CONNECT_S)
+            self._client = httpx.AsyncClient(headers=self._headers, timeout=limits, verify=verify)
         try:
-            async with self._client.stream(method, url, content=body or None) as response:
+            request = self._client.build_request(method, url, content=body or None)
+            async with asyncio.timeout(CONNECT_S + self._silence_s):  # notices before an answer are not one
+                response = await self._client.send(request, stream=True)
+            async with aclosing(response):
                 if response.headers.get("content-encoding", "identity").lower() != "identity":
                     raise Lost("the answer is compressed, which nobody asked for")  # little can become too much
-                yield HttpxResponse(response)
+                yield HttpxResponse(response, self._silence_s)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise Unreachable(str(error) or "no answer") from None
-        except httpx.TimeoutException:
+        except (httpx.TimeoutException, TimeoutError):
             raise Silent from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError):
             raise BadAddress from None
@@ -42,14 +47,15 @@ class OverHttpx:
 
 
 class HttpxResponse:
-    def __init__(self, response: httpx.Response) -> None:
+    def __init__(self, response: httpx.Response, silence_s: float) -> None:
         self.status = response.status_code
         self.headers: Mapping[str, str] = response.headers
         self._response = response
+        self._silence_s = silence_s
 
     async def events(self) -> AsyncGenerator[Event, None]:
         assert isinstance(self._response.stream, httpx.AsyncByteStream)
-        self._response.stream = _Bounded(self._response.stream)
+        self._response.stream = _Bounded(self._response.stream, self._silence_s)
         try:
             async with aclosing(EventSource(self._response).aiter_sse()) as told:
                 async for event in told:
@@ -69,11 +75,12 @@ class HttpxResponse:
 
 
 class _Bounded(httpx.AsyncByteStream):
-    def __init__(self, stream: httpx.AsyncByteStream) -> None:
+    def __init__(self, stream: httpx.AsyncByteStream, silence_s: float) -> None:
         self._stream = stream
+        self._silence_s = silence_s
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        bounds = Bounds()
+        bounds = Bounds(self._silence_s)
         async for data in self._stream:
             bounds.note(data)
             yield data

@@ -21,19 +21,19 @@ class Line:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, silence_s: float) -> None:
         self._reader = reader
         self._writer = writer
-        self._silence_s = silence_s
+        self.silence_s = silence_s
         self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=PIECE)
 
     async def write(self, *events: h11.Event) -> None:
         self._writer.write(b"".join(self._state.send(event) or b"" for event in events))
-        async with asyncio.timeout(self._silence_s):
+        async with asyncio.timeout(self.silence_s):
             await self._writer.drain()
 
     async def next(self) -> h11.Event:
         """The next thing heard. Raises Silent or Lost."""
         try:
             while (event := self._state.next_event()) is h11.NEED_DATA:
-                async with asyncio.timeout(self._silence_s):
+                async with asyncio.timeout(self.silence_s):
                     self._state.receive_data(await self._reader.read(PIECE))
         except TimeoutError:
             raise Silent from None
@@ -101,8 +101,9 @@ class OverLoopback:
     async def _asked(self, line: Line, request: h11.Request, body: bytes) -> h11.Response:
         try:
             await line.write(request, h11.Data(data=body), h11.EndOfMessage())
-            while not isinstance(event := await line.next(), h11.Response):  # what comes before it is only a notice
-                pass
+            async with asyncio.timeout(line.silence_s):
+                while not isinstance(event := await line.next(), h11.Response):  # what comes before it is only a notice
+                    pass
         except TimeoutError:
             line.close()
             raise Silent from None
@@ -123,7 +124,7 @@ class LoopbackResponse:
 
     async def events(self) -> AsyncGenerator[Event, None]:
         lines = Lines()
-        bounds = Bounds()
+        bounds = Bounds(self._line.silence_s)
         async for data in self._data():
             bounds.note(data)
             for event in lines.feed(data):

@@ -13,6 +13,7 @@ from signoff.acp.peer import Outlet, Peer
 from signoff.acp.transports.pipes import PipeLimits, Pipes
 
 LINGER = 0.2  # seconds that requests still running get when the client has hung up, before they are cancelled
+FLUSH = 5.0  # seconds it gets to read what was said: half a frame is worth nothing, and a busy machine may need some
 
 
 def take_streams() -> tuple[int, int]:
@@ -41,7 +42,7 @@ async def serve(
         if peer.running:
             await asyncio.wait(peer.running.values(), timeout=LINGER)
         with contextlib.suppress(TimeoutError):  # a client that reads no more keeps nobody here
-            async with asyncio.timeout(LINGER):
+            async with asyncio.timeout(FLUSH):
                 await pipes.flushed()
     finally:
         peer.end("the client hung up")
