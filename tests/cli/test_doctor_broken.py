@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import sqlite3
 import subprocess
 import time
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from signoff.cli import checks_files, checks_programs
+from signoff.cli import checks_access, checks_files, checks_programs
 from signoff.cli.checks import CHECKS
 from signoff.cli.doctor import looked
 from signoff.cli.finding import Finding, Status, Surroundings
@@ -89,12 +90,41 @@ def placeholder_left(home: Path) -> None:
     os.close(held._journal)  # what the kernel does when the process is killed
 
 
+def session_recorded(home: Path) -> Path:
+    assert signoff("run", "-m", "echo/echo", "hello", cwd=home).status == 0
+    (path,) = (home / STATE / "sessions").glob("*.jsonl")
+    return path
+
+
+def beginning_lost(home: Path) -> None:
+    path = session_recorded(home)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
+
+
+def key_replaced(home: Path) -> None:
+    recorded(home)
+    key = put(home / STATE / "ledger.key", "k" * 32)
+    later = time.time() + 3_600
+    os.utime(key, (later, later))
+
+
 BROKEN: dict[str, tuple[Callable[[Path], object], int]] = {
     "config.invalid": (lambda home: put(home / CONFIG / "config.toml", "approval = ["), 1),
     "config.project": (lambda home: put(home / ".signoff/config.toml", "approval = 'never'"), 0),
     "rules.invalid": (lambda home: put(home / CONFIG / "rules/a.rules", "prefix_rule("), 1),
     "rules.project": (lambda home: put(home / ".signoff/rules/a.rules", "# none"), 0),
     "keys.unreadable": (lambda home: put(home / CONFIG / "config.toml", '[model]\nkey_file = "/no/such/key"'), 1),
+    "tool-servers.invalid": (lambda home: put(home / CONFIG / "mcp.json", "{nope"), 1),
+    "tool-servers.skipped": (lambda home: put(home / CONFIG / "mcp.json", '{"mcpServers": {"x": {}}}'), 0),
+    "tool-servers.forgotten": (lambda home: put(home / STATE / "known-tools.json", "{nope"), 0),
+    "trust.damaged": (lambda home: put(home / STATE / "trust.json", "{nope"), 1),
+    "permissions.writable": (lambda home: put(home / CONFIG / "rules/a.rules", "# none", 0o666), 1),
+    "permissions.loose": (lambda home: recorded(home).chmod(0o644), 0),
+    "sessions.index": (lambda home: put(home / STATE / "sessions/index.db", "no database, or not any more"), 0),
+    "sessions.damaged": (beginning_lost, 0),
+    "sessions.unreadable": (lambda home: put(home / STATE / "sessions", "a file in its place"), 1),
+    "ledger.key_replaced": (key_replaced, 0),
+    "ledger.head": (lambda home: put(Path(f"{recorded(home)}.sig"), "no head"), 1),
     "directories.closed": (lambda home: put(home / STATE, "a file in its place"), 1),
     "directories.exposed": (lambda home: (home / STATE).mkdir(parents=True) or (home / STATE).chmod(0o777), 0),
     "ledger.key": (lambda home: put(home / STATE / "ledger.key", "short"), 1),
@@ -136,6 +166,45 @@ def test_a_lost_tail_is_missing_where_a_head_was_kept(home: Path) -> None:
     sealed_tail_lost(home)
     ended = signoff("doctor", "--json", cwd=home)
     assert_named(ended.status, ended.out, "ledger.missing", 1)
+
+
+def test_runs_signed_with_different_keys_and_signatures_that_do_not_fit_are_found(home: Path) -> None:
+    ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
+    serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
+    for name in ("old", "new"):
+        assert signoff("exec", "--", "true", cwd=home).status == 0
+        key = ed25519.Ed25519PrivateKey.generate().private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        path = put(home / name, key.decode())
+        newest = max((home / STATE / "runs").glob("*.jsonl"))
+        assert signoff("audit", "sign", "last", "--key", str(path), "--anchor", f"{newest}.sig").status == 0
+    ended = signoff("doctor", "--json", cwd=home)
+    assert_named(ended.status, ended.out, "ledger.signers", 0)
+    one, other = (Path(f"{run}.sig") for run in (home / STATE / "runs").glob("*.jsonl"))
+    heads = [json.loads(file.read_text(encoding="utf-8")) for file in (one, other)]
+    put(one, json.dumps(heads[0] | {"signature": heads[1]["signature"]}))
+    ended = signoff("doctor", "--json", cwd=home)
+    assert_named(ended.status, ended.out, "ledger.head", 1)
+
+
+@pytest.mark.parametrize(
+    ("limit", "code", "status"),
+    [("-f 0", "limits.file_size", 1), ("-f 102400", "limits.file_size", 0), ("-n 200", "limits.descriptors", 0)],
+)
+def test_limits_that_are_too_tight_are_found(limit: str, code: str, status: int, home: Path) -> None:
+    script = f"ulimit {limit} && exec {PROGRAM} doctor --json"
+    ended = subprocess.run(["bash", "-c", script], cwd=home, capture_output=True, text=True, timeout=60, check=False)
+    assert_named(ended.returncode, ended.stdout, code, status)
+
+
+def test_a_port_that_another_program_has_is_named_with_its_holder() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        finding = checks_access.listened({"acp serve": port})
+        assert (finding.code, finding.status) == ("ports.taken", Status.WARN)
+        assert f"process {os.getpid()}" in str(finding.detail)
+    assert checks_access.listened({"acp serve": port}).code is None
 
 
 def test_keys_that_others_can_read_are_found_wherever_they_are(home: Path) -> None:

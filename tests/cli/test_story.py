@@ -71,13 +71,30 @@ def test_the_memory_service_says_where_it_is_and_what_it_answered(home: Path, ve
     assert re.fullmatch(r"signoff: answered 2 requests \(1 refused, 0 failed\) in \d+ s", lines[-1])
 
 
-def test_an_address_in_use_is_one_sentence(home: Path) -> None:
+SERVERS = (("memory", "serve"), ("acp", "serve", "-m", "echo/echo", "--transport", "ws"))
+
+
+@pytest.mark.parametrize("words", SERVERS, ids=["memory", "acp"])
+def test_an_address_in_use_is_named_with_who_has_it(words: tuple[str, ...], home: Path) -> None:
     pytest.importorskip("uvicorn", reason="the extra serve is not installed")
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        ended = signoff("memory", "serve", "--listen", f"127.0.0.1:{taken.getsockname()[1]}")
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        ended = signoff(*words, "--listen", address)
     assert ended.status == 4
-    assert "cannot listen at 127.0.0.1" in ended.err
+    assert ended.err.startswith(f"signoff: cannot listen at {address}: Address already in use\n")
+    assert f"held by process {os.getpid()} (" in ended.err
     assert "choose another --listen" in ended.err
+
+
+@pytest.mark.parametrize("words", SERVERS, ids=["memory", "acp"])
+def test_a_token_that_others_can_read_is_refused(words: tuple[str, ...], home: Path) -> None:
+    token = home / "token"
+    token.write_text("secret", encoding="utf-8")
+    token.chmod(0o640)
+    ended = signoff(*words, "--listen", f"127.0.0.1:{free_port()}", "--token-file", str(token))
+    assert ended.status == 3
+    assert f"the token file {token} can be read by others" in ended.err
+    assert f"chmod 600 {token}" in ended.err
 
 
 def test_the_agent_server_tells_of_clients_and_sessions_and_never_what_was_said(home: Path) -> None:

@@ -273,3 +273,16 @@ def test_a_call_that_began_before_the_command_and_ended_in_it_keeps_its_own(yard
 
     assert yard.back("call-1") == ["mine"]
     assert tree(yard.workspace) == {"theirs": b"x"}
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_call_that_changed_nothing_leaves_nothing(whole: bool, yard: Yard) -> None:
+    with yard.changed("a", whole=whole):
+        pass
+    assert list((yard.store / "calls").iterdir()) == []
+    with yard.changed("a", whole=whole):
+        (yard.workspace / "a").write_text("new", encoding="utf-8")
+    with yard.changed("b", whole=whole):
+        pass
+    assert [path.name for path in (yard.store / "calls").iterdir()] == ["run-1"]
+    assert yard.back() == ["a"]

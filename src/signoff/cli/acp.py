@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from signoff.cli.app import Group
+from signoff.cli.listening import PORTS
 from signoff.cli.output import Output
 from signoff.domain.errors import UsageError
 
@@ -70,7 +71,7 @@ _SERVE_OPTIONS = (
     ),
     click.option(
         "--listen",
-        default="127.0.0.1:8900",
+        default=f"127.0.0.1:{PORTS['acp serve']}",
         show_default=True,
         metavar="HOST:PORT",
         help="For ws: where to listen.",

@@ -7,6 +7,7 @@ Here stand those that are about the machine; those about our own files are in `c
 import sys
 from collections.abc import Callable, Mapping
 
+from signoff.cli import checks_access as access
 from signoff.cli import checks_files as files
 from signoff.cli import checks_programs as programs
 from signoff.cli import checks_records as records
@@ -120,11 +121,14 @@ def sandbox(here: Surroundings) -> Finding:
     """Not what should be possible but what is: one is started."""
     try:
         found = examine(here.environ)
-    except SignoffError as error:
-        summary, fix = "no sandbox can be started here", error.hint or "See the checks above for what is missing."
+    except (SignoffError, OSError) as error:
+        summary, fix = (
+            "no sandbox can be started here",
+            getattr(error, "hint", None) or "See what the other checks say.",
+        )
         if here.system != "Linux":
-            return warn("sandbox.impossible", summary, error.message, fix)
-        return fail("sandbox.impossible", summary, error.message, fix)
+            return warn("sandbox.impossible", summary, str(error), fix)
+        return fail("sandbox.impossible", summary, str(error), fix)
     summary = f"the sandbox is {found.strength.name.lower()}, by {found.backend}"
     if found.open:
         fix = "The checks above say what would close this; --require full refuses to run with less."
@@ -155,6 +159,7 @@ def terminal(here: Surroundings) -> Finding:
 
 CHECKS: Mapping[str, Callable[[Surroundings], Finding]] = {
     "python": python,
+    "limits": access.limits,  # first: where too little is allowed, others fail for that
     "kernel": kernel,
     "architecture": architecture,
     "landlock": landlock,
@@ -168,15 +173,20 @@ CHECKS: Mapping[str, Callable[[Surroundings], Finding]] = {
     "path": programs.path,
     "git": programs.git,
     "search": programs.search,
+    "ports": access.ports,
     "toolchains": toolchains,
     "terminal": terminal,
     "config": files.configuration,
     "keys": files.keys,
     "rules": files.rules,
+    "tool-servers": files.tool_servers,
+    "trust": files.trust,
     "directories": files.directories,
+    "permissions": access.permissions,
     "disk": files.disk,
     "locks": files.locks,
     "clock": records.clock,
     "ledger": records.ledger,
+    "sessions": records.sessions,
     "memory": records.memory,
 }

@@ -1,5 +1,6 @@
 """Checks about the files we are told to use and the places we keep ours in: settings, keys, rules, directories, locks."""
 
+import contextlib
 import os
 import stat
 import time
@@ -8,15 +9,19 @@ from pathlib import Path
 
 from signoff.cli.finding import Finding, Surroundings, fail, ok, warn
 from signoff.config import locations
+from signoff.config.known_tools import KnownTools
 from signoff.config.layers import Layer, load
 from signoff.config.project import find_project, project_id
 from signoff.config.rules import Places, find
+from signoff.config.tool_servers import configured
+from signoff.config.trust import trusted
 from signoff.domain.errors import ConfigError, ConfigUnreadable, SignoffError
 from signoff.domain.settings import SECRETS
 from signoff.files.lock import try_acquire
 from signoff.providers.endpoint import private_text
 
 LEAST_BYTES, FEW_BYTES = 1 << 20, 256 << 20
+PROBE_BYTES = 4_096
 PATIENCE_S = 0.5  # a lock that is merely in use is free by then
 TRUST = 'Look at its .signoff folder, then run "signoff config trust".'
 
@@ -68,15 +73,41 @@ def rules(here: Surroundings) -> Finding:
     return ok(f"rule files: {len(found)}", "\n".join(str(file.path) for file in found) or None)
 
 
+def tool_servers(here: Surroundings) -> Finding:
+    try:
+        found = configured(here.environ, find_project(here.environ, here.directory))
+        forgotten = KnownTools(locations.known_tools(here.environ), "").damaged
+    except SignoffError as error:
+        fix = error.hint or "Mend what is named; docs/tools.md says how."
+        return fail("tool-servers.invalid", "the tool servers cannot be used", error.message, fix)
+    if found.warnings:
+        fix = 'Mend mcp.json; of a project, look at .mcp.json and run "signoff config trust".'
+        return warn("tool-servers.skipped", "not all tool servers are in force", "\n".join(found.warnings), fix)
+    if forgotten:
+        summary, path = "how tools of servers looked is forgotten", locations.known_tools(here.environ)
+        fix = f"Each is asked about again; rm {path} ends this warning."
+        return warn("tool-servers.forgotten", summary, f"{path} is damaged", fix)
+    return ok(f"tool servers: {len(found.servers)}", "\n".join(server.name for server in found.servers) or None)
+
+
+def trust(here: Surroundings) -> Finding:
+    try:
+        count = len(trusted(here.environ))
+    except SignoffError as error:
+        summary = "which projects you trust cannot be read"
+        return fail("trust.damaged", summary, error.message, error.hint or "Make the file readable.")
+    return ok(f"trusted projects: {count}")
+
+
 def directories(here: Surroundings) -> Finding:
     try:
         places = _places(here)
     except SignoffError as error:
         fix = error.hint or "Set HOME."
         return fail("directories.none", "there is no place for our files", error.message, fix)
-    closed = [place for place in places if not _takes_files(place)]
+    closed = [f"{place}: {why}" for place in places if (why := _closed(place)) is not None]
     if closed:
-        names = "\n".join(map(str, closed))
+        names = "\n".join(closed)
         fix = "Make them yours, or set XDG_STATE_HOME and its siblings to a place that is."
         return fail("directories.closed", "not every directory can be written", names, fix)
     exposed = [place for place in places if place.exists() and stat.S_IMODE(place.stat().st_mode) & 0o022]
@@ -132,17 +163,22 @@ def _places(here: Surroundings) -> list[Path]:
     return [find_place(here.environ) for find_place in kinds]
 
 
-def _takes_files(place: Path) -> bool:
-    """Where the directory is there, a file is made in it: rights on paper are not all that counts."""
+def _closed(place: Path) -> str | None:
+    """Why it takes no files. Where the directory is there, one is written: rights on paper are not all that counts, and a
+    quota shows nowhere else."""
     if not place.is_dir():
-        return os.access(_nearest(place), os.W_OK | os.X_OK)
+        near = _nearest(place)
+        return None if near.is_dir() and os.access(near, os.W_OK | os.X_OK) else f"cannot be made in {near}"
     probe = place / f".doctor-{os.getpid()}"
     try:
-        os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        probe.unlink()
-    except OSError:
-        return False
-    return True
+        with open(probe, "xb") as file:
+            file.write(bytes(PROBE_BYTES))
+    except OSError as error:
+        return error.strerror
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink()
+    return None
 
 
 def _nearest(place: Path) -> Path:

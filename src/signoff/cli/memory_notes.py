@@ -7,6 +7,7 @@ import click
 
 from signoff import __version__
 from signoff.cli import wiring
+from signoff.cli.listening import PORTS
 from signoff.cli.memory_story import story
 from signoff.cli.output import Output, json_option
 from signoff.cli.wiring_memory import open_local, read_token
@@ -108,7 +109,13 @@ def why(output: Output, run: str, as_json: bool) -> None:
 
 
 @click.command()
-@click.option("--listen", default="127.0.0.1:8765", show_default=True, metavar="HOST:PORT", help="Where to listen.")
+@click.option(
+    "--listen",
+    default=f"127.0.0.1:{PORTS['memory serve']}",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Where to listen.",
+)
 @click.option("--token-file", metavar="FILE", help="Demand the token in this file from clients.")
 @click.pass_obj
 def serve(output: Output, listen: str, token_file: str | None) -> None:

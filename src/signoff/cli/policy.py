@@ -189,7 +189,8 @@ def init(output: Output, project: bool, show: bool) -> None:
     for path, text in files.items():
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with path.open("x", encoding="utf-8") as file:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with open(descriptor, "w", encoding="utf-8") as file:
                 file.write(text)
         except OSError as error:
             raise ConfigUnreadable(f"cannot write {path}: {error.strerror}") from error

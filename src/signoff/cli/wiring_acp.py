@@ -31,7 +31,7 @@ from signoff.cli.output import Output
 from signoff.cli.story import Story
 from signoff.config import locations
 from signoff.config.layers import Configuration
-from signoff.domain.errors import ConfigUnreadable, Exit, SignoffError
+from signoff.domain.errors import ConfigUnreadable, Exit, SignoffError, UpstreamError
 from signoff.domain.settings import Audit, Redact
 from signoff.providers.provider import Image, Text
 from signoff.wire import acp_schema as schema
@@ -258,7 +258,7 @@ async def _serve(output: Output, serving: ServeOptions, sink: Sink | None) -> No
         await TRANSPORTS[serving.transport](output, serving, story.connecting(agent.connect), stop)
     finally:
         await agent.aclose()
-        (output.note if serving.transport == "stdio" else output.say)(f"signoff: {story.summary()}")
+    (output.note if serving.transport == "stdio" else output.say)(f"signoff: {story.summary()}")
 
 
 async def _over_stdio(
@@ -282,6 +282,7 @@ async def _over_websocket(
 ) -> None:
     from signoff.acp.transports.admission import Admission
     from signoff.acp.transports.websocket import Listen, listen
+    from signoff.cli.listening import why_not
     from signoff.cli.wiring_memory import read_token
 
     _make_room()
@@ -294,10 +295,14 @@ async def _over_websocket(
         key=serving.tls_key,
         ping=serving.ws_heartbeat_ms / 1_000,
     )
-    async with listen(connect, options) as (_, port):
-        scheme = "wss" if serving.tls_cert else "ws"
-        output.say(f"signoff: serving {scheme}://{serving.host}:{port}/acp")
-        await stop.wait()
+    try:
+        async with listen(connect, options) as (_, port):
+            scheme = "wss" if serving.tls_cert else "ws"
+            output.say(f"signoff: serving {scheme}://{serving.host}:{port}/acp")
+            await stop.wait()
+    except OSError as error:
+        message, hint = why_not(serving.host, serving.port, error)
+        raise UpstreamError(message, hint=hint) from error
 
 
 def _make_room() -> None:

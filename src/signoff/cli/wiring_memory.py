@@ -1,7 +1,6 @@
 """The memory a command talks to: the file here, or the service that was configured."""
 
 import os
-from pathlib import Path
 
 from signoff.config import locations
 from signoff.domain.errors import ConfigError
@@ -9,6 +8,7 @@ from signoff.domain.settings import MemorySettings
 from signoff.memory.embedded import Embedded
 from signoff.memory.embedding import load
 from signoff.memory.interface import Memory
+from signoff.providers.endpoint import private_text
 
 
 def open_local() -> Embedded:
@@ -26,10 +26,8 @@ def open_memory(settings: MemorySettings) -> Memory:
 
 
 def read_token(path: str) -> str:
-    try:
-        token = Path(path).expanduser().read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the token file {path} cannot be read: {error}") from error
+    """Of a file that nobody else may read: whoever has the token can have commands run, or plant memories."""
+    token = private_text(path, "token file").strip()
     if not token:
         raise ConfigError(f"the token file {path} is empty")
     return token

@@ -11,6 +11,7 @@ from typing import Any
 
 import uvicorn
 
+from signoff.cli.listening import why_not
 from signoff.cli.output import Output
 from signoff.domain.errors import MemoryUnavailable
 
@@ -65,8 +66,8 @@ def serve_memory(output: Output, application: Callable[..., Awaitable[None]], ho
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family)
     except OSError as error:
-        hint = "Another program listens there: choose another --listen." if "in use" in str(error) else None
-        raise MemoryUnavailable(f"cannot listen at {host}:{port}: {error.strerror}", hint=hint) from error
+        message, hint = why_not(host, port, error)
+        raise MemoryUnavailable(message, hint=hint) from error
     shown = f"[{host}]" if ":" in host else host
     output.say(f"signoff: memory at http://{shown}:{listening.getsockname()[1]}/v1/qa")
     story = _Story(output, application)

@@ -20,13 +20,13 @@ class _Known(msgspec.Struct):
 class KnownTools:
     def __init__(self, path: Path, project: str) -> None:
         self._path, self._project = path, project
-        self._damaged = False
+        self.damaged = False
         self._seen = self._read().projects.get(project, {})
 
     def changed(self, tool: str, fingerprint: str) -> bool:
         """Was it let through before, and looked different then? Where nobody can tell any more, it was."""
         if tool not in self._seen:
-            return self._damaged
+            return self.damaged
         return self._seen[tool] != fingerprint
 
     def keep(self, tool: str, fingerprint: str) -> None:
@@ -44,5 +44,5 @@ class KnownTools:
         try:
             return _Known() if content is None else msgspec.json.decode(content, type=_Known)
         except UNREADABLE:
-            self._damaged = True
+            self.damaged = True
             return _Known()

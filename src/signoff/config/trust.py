@@ -50,8 +50,13 @@ def digest(files: Contents) -> str:
     return f"sha256:{whole.hexdigest()}"
 
 
+def trusted(environ: Environment) -> Mapping[str, str]:
+    """The digest of every project, by its path. Raises ConfigError where the file cannot be read."""
+    return _load(trust_store(environ)).projects
+
+
 def is_trusted(environ: Environment, root: Path, files: Contents) -> bool:
-    return _load(trust_store(environ)).projects.get(str(root.resolve())) == digest(files)
+    return trusted(environ).get(str(root.resolve())) == digest(files)
 
 
 def trust(environ: Environment, root: Path, files: Contents) -> None:

@@ -46,6 +46,16 @@ def signed_with(heads: list[Head], key_file: str) -> list[Head]:
     return own
 
 
+def holds(head: Head) -> bool:
+    """Does the signature fit the key that the head names? Whose key that is, is another question."""
+    try:
+        key = Ed25519PublicKey.from_public_bytes(base64.b64decode(head.public_key, validate=True))
+        key.verify(base64.b64decode(head.signature, validate=True), head.statement)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
 def _load(path: str) -> Ed25519PrivateKey | Ed25519PublicKey:
     try:
         with open(path, "rb") as file:

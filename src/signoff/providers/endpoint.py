@@ -91,20 +91,20 @@ def read_file(path: str, vendor: Vendor, settings: ModelSettings) -> dict[str, s
     return values
 
 
-def private_text(path: str) -> str:
+def private_text(path: str, what: str = "key file") -> str:
     """The contents of a file that nobody else may read."""
     try:
         with open(os.path.expanduser(path), "rb") as file:
             state = os.fstat(file.fileno())
             if not stat.S_ISREG(state.st_mode):
-                raise ConfigUnreadable(f"the key file {path} is not a file")
+                raise ConfigUnreadable(f"the {what} {path} is not a file")
             if state.st_mode & 0o077 or state.st_uid not in (os.geteuid(), 0):
-                raise ConfigError(f"the key file {path} can be read by others", hint=f"chmod 600 {path}")
+                raise ConfigError(f"the {what} {path} can be read by others", hint=f"chmod 600 {path}")
             return file.read(LARGEST_FILE).decode("utf-8")
     except OSError as error:
-        raise ConfigUnreadable(f"the key file {path} cannot be read: {error.strerror}") from error
+        raise ConfigUnreadable(f"the {what} {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError:
-        raise ConfigUnreadable(f"the key file {path} is not UTF-8") from None
+        raise ConfigUnreadable(f"the {what} {path} is not UTF-8") from None
 
 
 def sound(key: str, source: str) -> str:

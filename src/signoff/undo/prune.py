@@ -63,8 +63,9 @@ def prune(directory: str, bounds: Bounds, *, now_ns: int | None = None) -> Prune
     now = time.time_ns() if now_ns is None else now_ns
     os.makedirs(directory, mode=0o700, exist_ok=True)
     with lock.locked(os.path.join(directory, "lock"), wait=_PATIENCE_S):
-        with open(os.path.join(directory, "pruned"), "wb"):
-            pass
+        mark = os.path.join(directory, "pruned")
+        os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600))
+        os.utime(mark)
         sizes = {name: entry.stat().st_size for name, entry in _objects(directory)}
         calls = _doomed(directory, bounds, sizes, now)
         for path in calls:

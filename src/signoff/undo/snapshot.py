@@ -7,6 +7,7 @@ at, less what the project ignores: files that did not change since the last look
 import contextlib
 import hashlib
 import os
+import threading
 import time
 from collections.abc import Iterable
 
@@ -46,6 +47,7 @@ class Undo:
         self._placeheld = frozenset(placeheld)
         self._seen: dict[str, Seen] | None = None
         self._bounds = bounds  # None: somebody else keeps the store small
+        self._folder = threading.Lock()  # of the run's calls: made by the first, gone with the last
 
     def before(self, call_id: str, tool: str, paths: Iterable[str] | None) -> "Pending":
         """Save these paths (absolute), or the whole workspace. What cannot be saved at all is refused."""
@@ -63,13 +65,23 @@ class Undo:
         entries = tuple(Entry(path, state) for path, state in states.items())
         snapshot = Snapshot(self.run_id, call_id, tool, self._workspace, began // 1_000_000, entries, complete)
         place = place_of(self.directory, self.run_id, began)
-        _write(place, snapshot)
+        self.note(place, snapshot)
         return Pending(self, snapshot, place, began, whole=paths is None)
 
     def now(self, snapshot: Snapshot, *, whole: bool) -> tuple[dict[str, State], bool]:
         if whole:
             return self._tree()
         return self._named(os.path.join(self._workspace, entry.path) for entry in snapshot.entries), True
+
+    def note(self, place: str, snapshot: Snapshot) -> None:
+        with self._folder:
+            _write(place, snapshot)
+
+    def forget(self, place: str) -> None:
+        with self._folder:
+            os.unlink(place)
+            with contextlib.suppress(OSError):  # the run has other calls
+                os.rmdir(os.path.dirname(place))
 
     def _keep_small(self) -> None:
         """With the first call of a run."""
@@ -146,9 +158,9 @@ class Pending:
         )
         if entries:
             done = msgspec.structs.replace(self._snapshot, entries=entries, complete=complete, ended_ns=time.time_ns())
-            _write(self._place, done)
+            self._undo.note(self._place, done)
         else:
-            os.unlink(self._place)
+            self._undo.forget(self._place)
         return tuple(entry.path for entry in entries if Kind.DIRECTORY not in (entry.before.kind, _kind(entry)))
 
     def _left(self, path: str, now: dict[str, State], complete: bool) -> State | None:
@@ -181,7 +193,9 @@ def _new_above(path: str, workspace: str) -> list[str]:
 
 def _write(place: str, snapshot: Snapshot) -> None:
     try:
-        os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
+        run = os.path.dirname(place)
+        for folder in (os.path.dirname(run), run):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
         atomic.write(place, msgspec.json.encode(snapshot), mode=0o600)
     except OSError as error:
         raise FileRefused(f"cannot save what is needed to undo this: {error.strerror}") from error
