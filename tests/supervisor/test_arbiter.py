@@ -232,6 +232,16 @@ def test_a_lost_channel_fails_what_waits_and_ends_the_run(tmp_path: pathlib.Path
     assert bench.child.lines.empty()
 
 
+def test_a_child_that_ends_without_a_word_has_lost_nothing_and_one_that_asks_later_has(tmp_path: pathlib.Path) -> None:
+    bench = Bench(tmp_path)
+    bench.arbiter.hear(bench.child, Lost("Broken pipe"))
+    assert bench.stops == []
+    bench.ask("ls")
+    assert [record.name for record in bench.history(records.Event)] == ["control.lost"]
+    assert [stop.error for stop in bench.stops] == ["control.stdin_broken"]
+    assert [record.error.code for record in bench.history(records.Result)] == ["control.stdin_broken"]
+
+
 def test_judging_can_be_off_and_is_still_recorded(tmp_path: pathlib.Path) -> None:
     bench = Bench(tmp_path, FORBID, audit=Audit.OFF)
     bench.ask("make deploy")

@@ -19,14 +19,13 @@ from signoff.approvals.store import key_text
 from signoff.domain.call import Failure, ToolCall
 from signoff.domain.clearance import Clearance
 from signoff.domain.errors import Aborted, ControlLost, LedgerUnwritable, Refused, ReviewTimeout
-from signoff.domain.intent import FileDelete, FileRead, FileWrite, Intent
 from signoff.domain.settings import Audit
 from signoff.domain.verdict import Verdict
 from signoff.ledger.log import Ticket
 from signoff.ledger.records import DecidedBy, Decision, Event, Outcome, Record, Request, Result
 from signoff.ledger.spans import DecideSpan, Status
 from signoff.ledger.tracing import Tracing
-from signoff.supervisor.foreign import Kind, foreign_intent
+from signoff.supervisor.foreign import Kind, foreign_intent, session_key
 from signoff.supervisor.pending import Pending, Step, Table, answers_first
 from signoff.supervisor.reviews import Reviews
 from signoff.supervisor.session import Heard, Lost, ParsedEvent, ParseFailed, now
@@ -119,6 +118,7 @@ class Arbiter:
         self.tally = Tally()
         self.left: list[Pending] = []  # after the end: calls without a result
         self.last_event = clock()
+        self._deaf: str | None = None  # why it hears nothing, while it has said nothing either
 
     def hear(self, channel: Channel, event: ParsedEvent) -> None:
         match event:
@@ -168,6 +168,9 @@ class Arbiter:
         """`alone`: nothing that came with it waits to be heard, so this thread may wait for the disk."""
         self.tally.requests += 1
         self.tally.waited += request.requires_policy
+        if self._deaf is not None and request.requires_policy:
+            self._lost(self._deaf)
+            return
         if request.action != request.judged_action:
             self.tally.mismatches += 1
             self._note("tool.request.action", "warning", {"action": request.action[:100]}, request.id)
@@ -178,7 +181,7 @@ class Arbiter:
         case = self._case(request)
         settled = self._looked_at(request, case, alone)
         if isinstance(settled, Verdict):
-            case = msgspec.structs.replace(case, keys=(key_text(_key(request, self._terms.cwd, case.intent)),))
+            case = msgspec.structs.replace(case, keys=(key_text(session_key(request, self._terms.cwd, case.intent)),))
             self._reviews.ask(self._door.clear(case), lambda result: self._reviewed(channel, request, result))
             return
         clearance, ticket = settled
@@ -352,7 +355,12 @@ class Arbiter:
             self._stop(Stop(f"more than {limit} event lines could not be read", "fatal_error", kind))
 
     def _lost(self, reason: str) -> None:
-        """Nothing can be answered any more: what waits has failed, and an uncontrolled child must end."""
+        """Nothing can be answered any more: what waits has failed, and an uncontrolled child must end.
+
+        Nothing is lost while the child has announced nothing: mostly it has just ended."""
+        if not self.tally.requests and not self.tally.acknowledged:
+            self._deaf = reason
+            return
         with self._lock:
             waiting = list(self.table.waiting)
             failed = [self.table.advance(call_id, Step.LOST, self._clock()) for call_id in waiting]
@@ -382,13 +390,6 @@ class Arbiter:
         self._reviews.close()
         for entry in self.left:
             self._record(entry, False, Failure("interrupted", f"the agent ended; last seen as {entry.state}"))
-
-
-def _key(request: ToolRequest, cwd: str, intent: Intent) -> dict[str, object]:
-    """What a yes for the session covers: the same call here, as long as its paths lead to the same places."""
-    places = [aspect.path for aspect in intent.aspects if isinstance(aspect, FileRead | FileWrite | FileDelete)]
-    key = {"tool": request.tool, "action": request.action, "args": request.args, "cwd": cwd}
-    return {**key, "places": places} if places and intent.argv is None else key
 
 
 def _step(failure: Failure) -> Step:

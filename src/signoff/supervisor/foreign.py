@@ -15,6 +15,7 @@ from signoff.domain.errors import ConfigError
 from signoff.domain.intent import Action, Aspect, Escalation, FileDelete, FileRead, FileWrite, Host, Intent, Opaque
 from signoff.domain.late import late
 from signoff.files.links import real
+from signoff.wire.tool_events import ToolRequest
 
 if TYPE_CHECKING:
     from signoff.policy import shell
@@ -250,3 +251,10 @@ def _patched(patch: str) -> Iterator[str]:
         path = "" if mark is None else line[len(mark) :].split("\t")[0].strip()
         if path and path != "/dev/null":
             yield path
+
+
+def session_key(request: ToolRequest, cwd: str, intent: Intent) -> dict[str, object]:
+    """What a yes for the session covers: the same call here, as long as its paths lead to the same places."""
+    places = [aspect.path for aspect in intent.aspects if isinstance(aspect, FileRead | FileWrite | FileDelete)]
+    key = {"tool": request.tool, "action": request.action, "args": request.args, "cwd": cwd}
+    return {**key, "places": places} if places and intent.argv is None else key
