@@ -94,7 +94,7 @@ def _tell(output: Output, run: reading.Run) -> None:
     command, started = visible(shlex.join(run.command)), run.started.replace("T", " ")
     if output.room() is None:
         state = output.paint(f"{run.state:10}", style)
-        output.text(f"{run.run_id}  {started[:19]}  {state}  {run.records:6}  {ended:8}  {command}".rstrip())
+        output.text(f"{run.run_id}  {started[:19]}Z  {state}  {run.records:6}  {ended:8}  {command}".rstrip())
     else:
         state = output.paint(f"{ended or run.state:10}", style)
         output.text(f"{run.run_id[:SHORT]}  {started[:16]}Z  {state}  {command}", SHORT + 33)

@@ -52,6 +52,8 @@ def row(line: Line | Damaged) -> Row:
     if isinstance(line, Damaged):
         return Row(-1, 0, "", "damaged", Tone.BAD, f"line {line.line}", line.text[:LONGEST_VALUE])
     mark, tone, title, detail = _told(line.what)
+    if isinstance(line.what, Genesis):  # the others stand beside the seconds since then
+        detail = _joined(f"{line.ts[:19].replace('T', ' ')}Z", detail)
     return Row(line.seq, line.since_ns / 1e9, line.ts, mark, tone, title, detail, line.what)
 
 
@@ -118,9 +120,10 @@ def _ms(duration: int) -> str:
     return f"{duration} ms" if duration < 10_000 else f"{duration / 1000:.1f} s"
 
 
-def _brief(value: Any) -> str:
+def _brief(value: Any, *, inner: bool = False) -> str:
     if isinstance(value, dict):
-        return " ".join(f"{name}={_brief(part)}" for name, part in value.items())
+        parts = " ".join(f"{name}={_brief(part, inner=True)}" for name, part in value.items())
+        return f"{{{parts}}}" if inner else parts
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
 
