@@ -132,7 +132,16 @@ def test_a_link_planted_where_commands_can_write_opens_nothing(variable: str) ->
         assert plan({"HOME": HOME, variable: value}, look, workspace="/ws/app", writable=("/data/out",)) == ()
 
 
-def test_the_real_machine_answers(tmp_path: pathlib.Path) -> None:
+def test_our_own_interpreter_is_readable_wherever_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.base_prefix", "/data/py")
+    assert paths({}, Listing("/data/py/bin/python3", "/data/py/lib/x", "/data/py/secret")) == [
+        "/data/py/bin",
+        "/data/py/lib",
+    ]
+
+
+def test_the_real_machine_answers(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.base_prefix", "/usr")
     (tmp_path / ".nvm").mkdir()
     (tmp_path / "real-cargo" / "bin").mkdir(parents=True)
     (tmp_path / "real-cargo" / "credentials.toml").write_text("[registry]\ntoken = 'x'\n")

@@ -193,6 +193,17 @@ def test_a_workspace_that_is_too_large_is_saved_as_far_as_the_limit(
     assert tree(yard.workspace) == {"a": b"a", "aa": b"n", "b": b"b", "c": b"c"}
 
 
+def test_what_is_pushed_beyond_the_limit_by_something_new_has_not_changed(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("signoff.undo.snapshot.MOST_FILES", 2)
+    for name in "bcd":
+        write(yard.workspace / name, name)
+    with yard.changed(whole=True):
+        write(yard.workspace / "a", "new")
+    assert history(str(yard.store)) == []
+
+
 def test_what_could_not_be_looked_at_afterwards_needs_force(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
     write(yard.workspace / "a", "one")
     with yard.changed(whole=True):

@@ -7,6 +7,7 @@ a toolchain or because PATH leads there; the credential files inside are named s
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
@@ -157,6 +158,8 @@ def _candidates(
             yield from _interpreter(place, home, look)
     for name in (".venv", "venv") if workspace else ():
         yield from _interpreter(f"{workspace}/{name}", home, look)
+    for part in ("bin", "lib", "lib64"):  # some tools run in it, and no PATH need lead there
+        yield "our own interpreter", f"{sys.base_prefix}/{part}", ()
 
 
 def _from_path(entry: str, home: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:

@@ -69,9 +69,13 @@ class Undo:
         return Pending(self, snapshot, place, began, whole=paths is None)
 
     def now(self, snapshot: Snapshot, *, whole: bool) -> tuple[dict[str, State], bool]:
-        if whole:
-            return self._tree()
-        return self._named(os.path.join(self._workspace, entry.path) for entry in snapshot.entries), True
+        then = (entry.path for entry in snapshot.entries)
+        if not whole:
+            return self._named(os.path.join(self._workspace, path) for path in then), True
+        states, complete = self._tree()
+        if not complete:  # what is new may have pushed some of them beyond the limit
+            states |= self._named(os.path.join(self._workspace, path) for path in then if path not in states)
+        return states, complete
 
     def note(self, place: str, snapshot: Snapshot) -> None:
         with self._folder:
