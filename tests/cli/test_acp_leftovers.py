@@ -6,13 +6,13 @@ import gc
 import json
 import pathlib
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from signoff.acp.memory_link import Link, join
-from signoff.acp.peer import Peer
-from signoff.acp.server import AgentSide
+from signoff.acp.peer import Outlet, Peer
 from signoff.cli.output import Output
 from signoff.cli.story import Story
 from signoff.cli.wiring_acp import ServeOptions, agent_side
@@ -46,11 +46,11 @@ def serving(model: str) -> ServeOptions:
     )
 
 
-async def client(agent: AgentSide, space: pathlib.Path, ending: str) -> None:
+async def client(connect: Callable[[Outlet], Peer], space: pathlib.Path, ending: str) -> None:
     """Comes, opens sessions one after the other, has work done in each, and goes."""
     yes = {"outcome": {"outcome": "selected", "optionId": "allow_once"}}
     peer = Peer(Link(), "client", {"session/update": lambda *_: None, "session/request_permission": lambda *_: yes})
-    far = agent.connect(Link())
+    far = connect(Link())
     join(peer, far)
     await peer.request("initialize", {"protocolVersion": 1})
     for _ in range(SESSIONS):
@@ -102,11 +102,13 @@ def test_sessions_and_clients_leave_nothing_behind(
 
     async def work() -> tuple[Counter[str], Counter[str]]:
         output = Output(quiet=True)
-        agent = agent_side(output, serving(f"scripted/{script}"), Story(output, str, None))
-        await client(agent, space, ending)  # fills what is loaded once
+        story = Story(output, str, None)
+        agent = agent_side(output, serving(f"scripted/{script}"), story)
+        connect = story.connecting(agent.connect)
+        await client(connect, space, ending)  # fills what is loaded once
         gc.collect()
         before = ours()
-        await client(agent, space, ending)
+        await client(connect, space, ending)
         after = ours()
         await agent.aclose()
         return before, after

@@ -101,14 +101,18 @@ def test_the_agent_server_tells_of_clients_and_sessions_and_never_what_was_said(
     listen = f"127.0.0.1:{free_port()}"
     with serving("-v", "acp", "serve", "-m", "echo/echo", "--transport", "ws", "--listen", listen) as (url, lines, _):
         assert signoff("acp", "connect", "--endpoint", url, "--prompt", "private words", cwd=home).status == 0
+        assert signoff("acp", "connect", "--endpoint", url, "--session-id", "gone", "--prompt", "x", cwd=home).status
     assert told(lines)[1:-1] == [
         "client 1 connected",
         "session ID: opened",
         "session ID: prompt started",
         "session ID: prompt ended: end_turn",
         "client 1 left",
+        "client 2 connected",
+        "client 2: session/resume refused: there is no such session",
+        "client 2 left",
     ]
-    assert re.fullmatch(r"signoff: served 1 clients, 1 sessions and 1 prompts \(0 failed\) in \d+ s", lines[-1])
+    assert re.fullmatch(r"signoff: served 2 clients, 1 session and 1 prompt \(0 failed\) in \d+ s", lines[-1])
     assert "private" not in "\n".join(lines)
 
 

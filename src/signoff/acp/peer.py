@@ -65,7 +65,7 @@ class Call(msgspec.Struct, frozen=True):
 
 
 Handler: TypeAlias = Callable[[Call, Any], Coroutine[Any, Any, object] | object]
-Report: TypeAlias = Callable[[Call, BaseException], None]  # hears of mistakes of ours behind an internal error
+Report: TypeAlias = Callable[[Call, BaseException], None]  # hears why a request was refused, and of mistakes of ours
 Translate: TypeAlias = Callable[[Exception], Exception]  # what a handler raised, as the other side is to hear of it
 
 
@@ -206,8 +206,8 @@ class Peer:
             self.post(jsonrpc.error(call.id, jsonrpc.INTERNAL_ERROR, error.message, {"code": error.code}))
         else:
             self.post(jsonrpc.error(call.id, jsonrpc.INTERNAL_ERROR, "Internal error"))
-            if self._report is not None:
-                self._report(call, error)
+        if self._report is not None:
+            self._report(call, error)
 
     def _on_notification(self, frame: jsonrpc.Notification) -> None:
         if frame.method == CANCEL:

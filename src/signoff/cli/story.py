@@ -5,12 +5,14 @@ One line each on standard error, the single steps only with -v. Names and number
 
 import itertools
 import time
+import weakref
 from collections import Counter
 from collections.abc import Callable
 
-from signoff.acp.peer import Outlet, Peer
+from signoff.acp.peer import Call, Outlet, Peer
 from signoff.acp.telemetry import Name, Sink, TelemetryEvent
-from signoff.cli.output import Output
+from signoff.cli.output import Output, counted
+from signoff.domain.errors import SignoffError
 
 Mask = Callable[[str], str]
 _TOLD = {
@@ -38,6 +40,7 @@ class Story:
         self.counts: Counter[Name] = Counter()  # whoever tells counts
         self._clients = itertools.count(1)
         self._came = 0
+        self._numbers: weakref.WeakKeyDictionary[Peer, int] = weakref.WeakKeyDictionary()
         self._began = time.monotonic()
 
     @property
@@ -56,7 +59,7 @@ class Story:
         def connected(outlet: Outlet) -> Peer:
             peer = connect(outlet)
             number, parting = next(self._clients), peer.on_end
-            self._came = number
+            self._came = self._numbers[peer] = number
             self._output.note(f"client {number} connected")
 
             def ended() -> None:
@@ -69,10 +72,18 @@ class Story:
 
         return connected
 
+    def refused(self, call: Call, error: BaseException) -> None:
+        """Why a request got no answer. A mistake of ours is told to everybody."""
+        if isinstance(error, SignoffError):
+            who = f"client {self._numbers.get(call.peer, '?')}"
+            self._output.note(self._mask(f"{who}: {call.method} refused: {error.message}"))
+        else:
+            self._output.warn(f"internal error in {call.method}: {type(error).__name__}: {error}")
+
     def summary(self) -> str:
         faults = sum(self.counts[name] for name in _FAULTS)
         opened = self.counts[Name.SESSION_NEW] + self.counts[Name.SESSION_LOAD]
         return (
-            f"served {self._came} clients, {opened} sessions and {self.counts[Name.PROMPT_REQUESTED]} prompts"
-            f" ({faults} failed) in {time.monotonic() - self._began:.0f} s"
+            f"served {counted(self._came, 'client')}, {counted(opened, 'session')} and"
+            f" {counted(self.counts[Name.PROMPT_REQUESTED], 'prompt')} ({faults} failed) in {time.monotonic() - self._began:.0f} s"
         )

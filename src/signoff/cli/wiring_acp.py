@@ -16,7 +16,7 @@ from signoff.acp.directory import Directory
 from signoff.acp.engine import Engine, Setup, Surroundings
 from signoff.acp.failures import RequestFailed
 from signoff.acp.live import Manner
-from signoff.acp.peer import Call, Limits, Outlet, Peer
+from signoff.acp.peer import Limits, Outlet, Peer
 from signoff.acp.permission import Mode as PermissionMode
 from signoff.acp.permission import Scope
 from signoff.acp.prompting import Prompting, Terms
@@ -209,11 +209,8 @@ def agent_side(output: Output, serving: ServeOptions, story: Story) -> AgentSide
         authenticate=lambda method: _authenticate(engines),
     )
 
-    def report(call: Call, error: BaseException) -> None:
-        output.warn(f"internal error in {call.method}: {type(error).__name__}: {error}")
-
     limits = Limits(in_flight_sends=serving.max_in_flight_sends)
-    return AgentSide(directory, prompting, profile, masks, telemetry, limits=limits, report=report)
+    return AgentSide(directory, prompting, profile, masks, telemetry, limits=limits, report=story.refused)
 
 
 def _sessions() -> "Sessions":
