@@ -159,9 +159,11 @@ class Gate:
         self._ledger.submit(result_of(case.call, result, sandboxed=False))
         return failure is None
 
-    def clear_at_once(self, case: Case, *, alone: bool = False) -> tuple[Clearance, Ticket] | Verdict:
-        """For a caller that cannot wait here: the answer, and the ticket that says when it is on disk and counts. `alone`:
-        it can wait a moment, having nothing else to do.
+    def clear_at_once(
+        self, case: Case, *, meanwhile: Callable[[Clearance], None] | None = None
+    ) -> tuple[Clearance, Ticket] | Verdict:
+        """For a caller that cannot wait here: the answer, and the ticket that says when it is on disk and counts.
+        `meanwhile`: it can wait a moment, and this is what it has to do in that time.
 
         Only the verdict if a person has to be asked; then nothing was recorded and `clear` is the way. Nobody is asked on
         behalf of a caller that does not wait for the answer.
@@ -176,8 +178,10 @@ class Gate:
             failure = Failure(Refused.code, requirement.reason or "this needs approval")
             clearance, by = Clearance(verdict, requirement, failure=failure), DecidedBy.UNATTENDED
         self._show(CallJudged(case.call.tool_call_id, verdict))
-        hand_in = self._ledger.commit if alone else self._ledger.submit
-        return clearance, hand_in(self._decision(case, clearance, by), request_record(case))
+        records = self._decision(case, clearance, by), request_record(case)
+        if meanwhile is None:
+            return clearance, self._ledger.submit(*records)
+        return clearance, self._ledger.commit(*records, meanwhile=lambda: meanwhile(clearance))
 
     async def _perform(self, call: ToolCall, turn_id: str, source: str, journey: "_Journey") -> Done:
         tool = self._registry.find(call.name, call.version)

@@ -15,7 +15,7 @@ import sys
 from signoff.approvals.request import ReviewRequest
 from signoff.domain.review import Approved, ReviewDecision
 from signoff.domain.settings import ApprovalPolicy
-from signoff.ledger.log import Disk
+from signoff.ledger.paper import Disk
 from tests.gate.scene import Scene
 
 COMMANDS = ("ls", "make one", "make two")
@@ -42,10 +42,10 @@ class FatedDisk(Disk):
         self.written = 0
         self.torn = False
 
-    def write(self, descriptor: int, data: bytes) -> int:
+    def write(self, descriptor: int, data: bytes, at: int) -> int:
         self.torn = not self.torn
-        count = super().write(descriptor, data[: len(data) // 2 or 1] if self.torn else data)
-        self.written += count
+        count = super().write(descriptor, data[: len(data) // 2 or 1] if self.torn else data, at)
+        self.written = self.written if data.isspace() else at + count  # room made ahead says nothing
         self.fate.tick()
         return count
 

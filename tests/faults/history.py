@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from signoff.ledger.log import Disk
+from signoff.ledger.paper import Disk
 from signoff.ledger.records import Decision, Line, Outcome, Record, Request, Result
 from signoff.ledger.verify import Flaw, verify
 
@@ -50,9 +50,9 @@ class DiskThatCounts(Disk):
         self.written = 0
         self.durable = 0
 
-    def write(self, descriptor: int, data: bytes) -> int:
-        count = super().write(descriptor, data)
-        self.written += count
+    def write(self, descriptor: int, data: bytes, at: int) -> int:
+        count = super().write(descriptor, data, at)
+        self.written = self.written if data.isspace() else at + count  # room made ahead says nothing
         return count
 
     def sync(self, descriptor: int) -> None:

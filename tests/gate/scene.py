@@ -18,7 +18,7 @@ from signoff.domain.review import ApprovedExecpolicyAmendment, ReviewDecision
 from signoff.domain.settings import ApprovalPolicy, Network, SandboxMode
 from signoff.domain.verdict import Decision, Layer, Source
 from signoff.gate import Gate, Sandboxes
-from signoff.ledger.log import Disk
+from signoff.ledger.paper import Disk
 from signoff.ledger.records import Line, Record
 from signoff.policy.execpolicy.rule import PrefixRule
 from signoff.policy.ruleset import Rules

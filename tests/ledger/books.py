@@ -9,7 +9,8 @@ from typing import Any
 from signoff.domain.call import Failure
 from signoff.domain.intent import Action
 from signoff.domain.settings import Redact
-from signoff.ledger.log import Disk, Ledger, stamp
+from signoff.ledger.log import Ledger, stamp
+from signoff.ledger.paper import Disk
 from signoff.ledger.place import new_run_id
 from signoff.ledger.records import (
     DecidedBy,

@@ -33,9 +33,9 @@ def judge(data, count=0, head=None):
         if place + 1 == count and head not in (None, line["hash"]):
             return EDITED
         previous, closed = line["hash"], line["what"]["type"] == "close" and line["what"]["count"] == place
-    if len(lines) < count or not data:
+    if len(lines) < count or not data.strip(b" "):
         return EDITED if rest and parse(rest[:-1]) else MISSING
-    if rest:
+    if rest and (closed or rest.strip(b" ")):
         return EDITED if parse(rest[:-1]) else TORN
     return OK if closed else UNFINISHED
 

@@ -15,7 +15,8 @@ import msgspec
 import pytest
 
 from signoff.domain.errors import LedgerUnwritable
-from signoff.ledger.log import Disk, Ledger
+from signoff.ledger.log import Ledger
+from signoff.ledger.paper import Disk
 from signoff.ledger.records import Decision, Line, Record
 from signoff.ledger.verify import Flaw, verify
 from tests.ledger.books import KEY, RUN, Plain, decision, genesis, open_ledger, request, result
@@ -35,11 +36,11 @@ class Failing(Disk):
         self._error = error
         self._short = short
 
-    def write(self, descriptor: int, data: bytes) -> int:
+    def write(self, descriptor: int, data: bytes, at: int) -> int:
         self._count()
         if self._short:  # as a nearly full disk does: a part goes through, the next write fails
             data = data[: max(1, len(data) // 2)]
-        return super().write(descriptor, data)
+        return super().write(descriptor, data, at)
 
     def sync(self, descriptor: int) -> None:
         self._count()
@@ -145,7 +146,7 @@ class WhoSyncs(Disk):
 def test_a_caller_goes_to_the_disk_itself_only_while_the_disk_is_quick(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("signoff.ledger.log.QUICK", 0.5)
+    monkeypatch.setattr("signoff.ledger.paper.QUICK", 0.5)
     disk = WhoSyncs()
     ledger = open_ledger(tmp_path, disk=disk)
     here = threading.current_thread().name
@@ -164,6 +165,29 @@ def test_a_caller_goes_to_the_disk_itself_only_while_the_disk_is_quick(
     ledger.close()
     with (tmp_path / f"{ledger.run_id}.jsonl").open("rb") as file:
         assert verify(file).finding is None
+
+
+@pytest.mark.parametrize("quick", [True, False], ids=["by the caller", "by the committer"])
+def test_what_a_caller_does_meanwhile_is_done_once_and_is_no_failure_of_the_disk(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, quick: bool
+) -> None:
+    monkeypatch.setattr("signoff.ledger.paper.QUICK", 30.0 if quick else 0.0)
+    disk = WhoSyncs()
+    ledger = open_ledger(tmp_path, disk=disk)
+    ledger.write(decision(0), timeout=20)
+    disk.threads.clear()
+    done: list[list[str]] = []
+
+    def meanwhile() -> None:
+        done.append(list(disk.threads))
+        raise ValueError("not the disk's fault")
+
+    ledger.commit(decision(1), meanwhile=meanwhile).wait(timeout=20)
+    assert len(done) == 1
+    if quick:
+        assert done == [[]]  # while the disk was at work, before anybody waited for it
+    ledger.close()
+    assert ledger.failure is None
 
 
 def test_a_disk_that_hangs_blocks_the_waiter_only_so_long_and_the_backlog_is_bounded(
@@ -246,7 +270,7 @@ def test_a_full_file_system_ends_the_run_closed(tmp_path: pathlib.Path) -> None:
 
 def test_a_full_device_lets_nothing_through(tmp_path: pathlib.Path) -> None:
     class Full(Disk):
-        def write(self, descriptor: int, data: bytes) -> int:
+        def write(self, descriptor: int, data: bytes, at: int) -> int:
             with open("/dev/full", "wb", buffering=0) as device:
                 return os.write(device.fileno(), data)
 

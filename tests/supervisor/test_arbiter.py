@@ -16,7 +16,7 @@ from signoff.domain.review import Abort, Approved, Denied, ToolApprovalRequestEv
 from signoff.domain.settings import Audit, Redact
 from signoff.domain.verdict import Decision
 from signoff.ledger import records
-from signoff.ledger.log import Disk
+from signoff.ledger.paper import Disk
 from signoff.ledger.redact import Redactor
 from signoff.supervisor.arbiter import Arbiter, OnUnenforcedDeny, Stop, Terms
 from signoff.supervisor.pending import Table
@@ -299,10 +299,10 @@ def test_a_ledger_that_cannot_be_written_allows_nothing_and_ends_the_run(tmp_pat
     class Filling(Disk):
         full = False
 
-        def write(self, descriptor: int, data: bytes) -> int:
+        def write(self, descriptor: int, data: bytes, at: int) -> int:
             if self.full:
                 raise OSError(28, "No space left on device")
-            return super().write(descriptor, data)
+            return super().write(descriptor, data, at)
 
     disk = Filling()
     bench = Bench(tmp_path, {"disk": disk})

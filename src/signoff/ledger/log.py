@@ -1,4 +1,4 @@
-"""The log of one run: append-only, hash-chained, and durable before anything takes effect.
+"""The log of one run: only ever added to, hash-chained, and durable before anything takes effect.
 
 Callers hand records in from any thread (`submit`) and may wait for them to be on disk. One committer thread writes what
 has gathered and syncs once for everybody who waits: a slow disk makes the groups bigger, not the queue of syncs longer.
@@ -9,7 +9,6 @@ time although the data is gone. So every waiter, present and future, sees `Ledge
 
 import contextlib
 import functools
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from typing import Self
 
 from signoff.domain.errors import LedgerUnwritable
 from signoff.ledger.chain import Chain
+from signoff.ledger.paper import Disk, Paper
 from signoff.ledger.place import StrPath, open_new
 from signoff.ledger.prepare import Preparation, Redacts
 from signoff.ledger.records import Close, Decision, Genesis, Record
@@ -26,17 +26,6 @@ LARGEST_BACKLOG = 64 * 1024 * 1024  # bytes that may wait for the disk before th
 MOST_UNSYNCED = 4_096  # records that ride along before a sync is made for their own sake
 LONGEST_CLOSE = 30.0  # seconds
 LINGER = 0.1  # seconds that records nobody waits for may gather before they are written
-QUICK = 0.005  # seconds of a sync for which it does not pay to wake another thread
-
-
-class Disk:
-    """The two operations that can fail. A test may pass its own."""
-
-    def write(self, descriptor: int, data: bytes) -> int:
-        return os.write(descriptor, data)
-
-    def sync(self, descriptor: int) -> None:
-        os.fdatasync(descriptor)
 
 
 def stamp() -> tuple[str, int]:
@@ -107,17 +96,15 @@ class Ledger:
 
     def __init__(
         self,
-        descriptors: tuple[int, int],
+        paper: Paper,
         run_id: str,
         prepare: Preparation,
-        disk: Disk,
         clock: Callable[[], tuple[str, int]],
     ) -> None:
         self.run_id = run_id
         self.failure: LedgerUnwritable | None = None
-        self._file, self._folder = descriptors
+        self._paper = paper
         self._prepare = prepare
-        self._disk = disk
         self._clock = clock
         self._began = 0
         self._chain = Chain(run_id)
@@ -130,8 +117,6 @@ class Ledger:
         self._waiting: list[Ticket] = []  # tickets of everything that is not durable yet
         self._sync_wanted = False
         self._over = False  # no record may follow
-        self._directory_synced = False
-        self._quick = False  # the last sync was
         self._at_disk = threading.Lock()  # held by whoever writes and syncs
         self._closing: Ticket | None = None  # of the closing record, until it is durable
         self._committer = threading.Thread(target=self._commit, name="ledger", daemon=True)
@@ -153,7 +138,7 @@ class Ledger:
         The genesis record names the level of redaction; without a redactor of the caller's, that level is applied.
         """
         prepare = Preparation(redactor or Redactor(genesis.redact), key)
-        ledger = cls(open_new(directory, run_id), run_id, prepare, disk or Disk(), clock)
+        ledger = cls(Paper(open_new(directory, run_id), disk or Disk()), run_id, prepare, clock)
         ledger._committer.start()
         ledger.submit(genesis)
         return ledger
@@ -168,16 +153,17 @@ class Ledger:
         there is the ticket's to say. Records handed in together wake the committer once."""
         return self._take(record, before, ring=True)
 
-    def commit(self, record: Record, *before: Record) -> Ticket:
-        """As `submit`, for a caller who can do nothing until it is durable. Where the disk was quick a moment ago and
-        nobody is at it, this thread goes there itself, and the ticket comes back settled; else the committer does."""
+    def commit(self, record: Record, *before: Record, meanwhile: Callable[[], None] = lambda: None) -> Ticket:
+        """As `submit`, for a caller who has nothing to do until it is durable but `meanwhile`. Where the disk was quick a
+        moment ago and nobody is at it, this thread goes there itself, and the ticket comes back settled; else the committer
+        does."""
         ticket = self._take(record, before, ring=False)
-        if not ticket.settled:
-            if self._quick and self._at_disk.acquire(blocking=False):
-                self._flush()
-            else:
-                with self._turn:
-                    self._ring()
+        if not ticket.settled and self._paper.quick and self._at_disk.acquire(blocking=False):
+            self._flush(meanwhile)
+            return ticket
+        with self._turn:
+            self._ring()
+        _try(meanwhile)
         return ticket
 
     def write(self, record: Record, timeout: float | None = None) -> None:
@@ -189,7 +175,7 @@ class Ledger:
         with self._turn:
             if not self._over:
                 last = Close(exit_code=exit_code, reason=reason, count=self._chain.seq, head=self._chain.head)
-                self._closing = self._append(self._prepare.bytes(last), self._clock(), urgent=True)
+                self._closing = self._append([self._prepare.bytes(last)], urgent=True)
                 self._over = True
                 self._ring()
         if (closing := self._closing) is not None:
@@ -199,19 +185,15 @@ class Ledger:
         return self._chain.head
 
     def _take(self, record: Record, before: tuple[Record, ...], *, ring: bool) -> Ticket:
-        earlier = [self._prepare.bytes(each) for each in before]
-        data = self._prepare.bytes(record)
+        records = [self._prepare.bytes(each) for each in (*before, record)]
         with self._turn:
-            now = self._clock()
-            for each in earlier:
-                self._append(each, now, urgent=False)
-            ticket = self._append(data, now, urgent=type(record) is Decision)
+            ticket = self._append(records, urgent=type(record) is Decision)
             if ring and (self._sync_wanted or self._dozing):
                 self._ring()
             return ticket
 
-    def _append(self, data: bytes, moment: tuple[str, int], urgent: bool) -> Ticket:
-        """Number, chain and queue a record; the lock is held, and the caller rings."""
+    def _append(self, records: list[bytes], urgent: bool) -> Ticket:
+        """Number, chain and queue records; the ticket is for the last. The lock is held, and the caller rings."""
         ticket = Ticket(self, urgent)
         if self._backlog > LARGEST_BACKLOG and self.failure is None:
             self.failure = LedgerUnwritable("the disk is too slow for the ledger: too much is waiting to be written")
@@ -219,12 +201,13 @@ class Ledger:
             ticket.error = self.failure or LedgerUnwritable("the ledger of this run is closed")
             ticket.settled = True
             return ticket
-        ts, now = moment
+        ts, now = self._clock()
         if not self._chain.seq:
             self._began = now
-        line = self._chain.link(data, ts, now - self._began)
-        self._lines.append(line)
-        self._backlog += len(line)
+        for record in records:
+            line = self._chain.link(record, ts, now - self._began)
+            self._lines.append(line)
+            self._backlog += len(line)
         self._waiting.append(ticket)
         self._sync_wanted |= urgent or len(self._waiting) >= MOST_UNSYNCED
         return ticket
@@ -257,56 +240,66 @@ class Ledger:
                 self._dozing = not (rung or self._lines)
                 over = self._over
             self._flush()
+            self._write_ahead()
         with self._at_disk:
             known = self._settled(None, self.failure)
-            os.close(self._file)
-            os.close(self._folder)
+            self._paper.close()
         _tell(known)
 
-    def _flush(self) -> None:
+    def _flush(self, meanwhile: Callable[[], None] | None = None) -> None:
         """Write what has gathered; when somebody waits, sync once and tell all of them. For whoever holds `_at_disk`, and
         holds it no more afterwards."""
         known: list[Ticket] = []
         with self._turn:
             lines, self._lines, self._backlog = self._lines, [], 0
             sync, self._sync_wanted = self._sync_wanted, False
-            covered = len(self._waiting)
+            covered, last = len(self._waiting), self._over
         try:
-            self._put(b"".join(lines))
+            self._paper.put(b"".join(lines), last=last)
+            if meanwhile is not None:
+                self._paper.begin()
+                _try(meanwhile)
             if sync:
-                self._sync()
+                self._paper.sync()
                 known = self._settled(covered, None)
         except Exception as error:  # whatever it is: dying in silence would leave everybody waiting
-            self.failure = LedgerUnwritable(
-                f"the ledger cannot be written: {getattr(error, 'strerror', None) or error}",
-                hint="Nothing is allowed without a record of it. Make room or repair the disk, then start again.",
-            )
-            known = self._settled(None, self.failure)
+            known = self._failed(error)
         finally:
             self._at_disk.release()
         _tell(known)
 
-    def _put(self, data: bytes) -> None:
-        while data:
-            data = data[self._disk.write(self._file, data) :]
+    def _write_ahead(self) -> None:
+        """Make room for what is to come. For the committer, whom nobody waits for."""
+        known: list[Ticket] = []
+        with self._at_disk:
+            try:
+                if self._paper.wants_room and not self._over and self.failure is None:
+                    self._paper.make_room()
+            except Exception as error:  # as above
+                known = self._failed(error)
+        _tell(known)
 
-    def _sync(self) -> None:
-        before = time.monotonic()
-        self._disk.sync(self._file)
-        if not self._directory_synced:  # once: so that the file itself outlives a crash
-            self._disk.sync(self._folder)
-            self._directory_synced = True
-        self._quick = time.monotonic() - before < QUICK
+    def _failed(self, error: Exception) -> list[Ticket]:
+        self.failure = LedgerUnwritable(
+            f"the ledger cannot be written: {getattr(error, 'strerror', None) or error}",
+            hint="Nothing is allowed without a record of it. Make room or repair the disk, then start again.",
+        )
+        return self._settled(None, self.failure)
 
     def _settled(self, count: int | None, error: LedgerUnwritable | None) -> list[Ticket]:
-        """The first `count` tickets, or all of them, now that it is known how it went."""
+        """Settle the first `count` tickets, or all of them, now that it is known how it went; give those to tell of it."""
         with self._turn:
             known, self._waiting = self._waiting[:count], self._waiting[count:] if count is not None else []
             for ticket in known:
                 ticket.error, ticket.settled = error, True
-            if error is not None:
-                self._ring()  # the committer closes the file
-        return known
+            if error is not None or self._paper.wants_room:
+                self._ring()  # the committer closes the file, or makes room in it
+            return [ticket for ticket in known if ticket._callbacks or ticket._open]
+
+
+def _try(meanwhile: Callable[[], None]) -> None:
+    with contextlib.suppress(Exception):  # it is the caller's to notice, and not the disk's fault
+        meanwhile()
 
 
 def _tell(known: list[Ticket]) -> None:

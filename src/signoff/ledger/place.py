@@ -37,7 +37,7 @@ def open_new(directory: StrPath, run_id: str) -> tuple[int, int]:
     except OSError as error:
         raise LedgerUnwritable(f"cannot keep ledgers in {directory}: {error.strerror}") from error
     try:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         file = os.open(run_id + SUFFIX, flags, 0o600, dir_fd=folder)
     except OSError as error:
         os.close(folder)

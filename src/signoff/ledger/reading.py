@@ -83,10 +83,12 @@ def names(runs: Path) -> list[str]:
 
 
 def read(source: BinaryIO, number: int = 0) -> Iterator[Line | Damaged]:
-    """Every whole line from here on. What has no end of line yet is left for the next call."""
+    """Every whole line from here on. What has no end of line yet, room for one included, is left for the next call."""
     while raw := source.readline(LARGEST_LINE):
         if not raw.endswith(b"\n") and len(raw) < LARGEST_LINE:
-            source.seek(-len(raw), os.SEEK_CUR)
+            start = source.tell() - len(raw)
+            source.seek(0, os.SEEK_END)  # so that nothing of it stays in the buffer: it is written over
+            source.seek(start)
             return
         number += 1
         yield _line(raw, number)

@@ -127,7 +127,7 @@ class _Walk:
             if good < len(lines):
                 later = itertools.chain(lines[good:], itertools.chain.from_iterable(more for more, _ in pieces))
                 return self._diagnosis(lines[good], later)
-            if rest:
+            if rest and (self.closed or rest.strip(b" ")):  # spaces alone are room for what a killed run never wrote
                 return self._cut_off(rest)
         return None
 

@@ -35,12 +35,14 @@ from signoff.wire.tool_events import PolicyAck, ToolEvent, ToolProgress, ToolReq
 
 POLICY_OFF = "policy.off"
 MOST_NOTED = 100  # parse errors that get a record of their own; the rest is counted
+Meanwhile = Callable[[Clearance], None]
+Settled = tuple[Clearance, Ticket] | Verdict
 
 
 class Door(Protocol):
     """What the arbiter needs of the gate."""
 
-    def clear_at_once(self, case: Case, *, alone: bool) -> tuple[Clearance, Ticket] | Verdict: ...
+    def clear_at_once(self, case: Case, *, meanwhile: Meanwhile | None) -> Settled: ...
     async def clear(self, case: Case) -> Clearance: ...
 
 
@@ -125,10 +127,8 @@ class Arbiter:
             case Heard(_, events):
                 self.last_event = self._clock()
                 first, later = answers_first(events)
-                left = len(first)
-                for each in first:
-                    left -= 1
-                    self._event(channel, each, alone=not left)
+                for number, each in enumerate(first, 1):
+                    self._event(channel, each, alone=number == len(first))
                 for each in later:
                     self._result(each)
             case ParseFailed(stream, failures):
@@ -179,25 +179,31 @@ class Arbiter:
             ticket.add_done_callback(lambda done: self._answer(channel, request, None, done.error))
             return
         case = self._case(request)
-        settled = self._looked_at(request, case, alone)
+        yes: list[bytes] = []  # the line for it, where there was time to write it while the disk was busy
+
+        def meanwhile(clearance: Clearance) -> None:
+            if clearance.failure is None:
+                yes.append(control.encode(self._permission(request, clearance)))
+
+        settled = self._looked_at(request, case, meanwhile if alone and request.requires_policy else None)
         if isinstance(settled, Verdict):
             case = msgspec.structs.replace(case, keys=(key_text(session_key(request, self._terms.cwd, case.intent)),))
             self._reviews.ask(self._door.clear(case), lambda result: self._reviewed(channel, request, result))
             return
         clearance, ticket = settled
         if ticket.settled or not request.requires_policy:
-            self._answer(channel, request, clearance, ticket.error)
+            self._answer(channel, request, clearance, ticket.error, *yes)
         else:
-            yes = control.encode(self._permission(request, clearance)) if clearance.failure is None else None
-            ticket.add_done_callback(lambda done: self._answer(channel, request, clearance, done.error, yes))
+            if not yes:
+                meanwhile(clearance)
+            ticket.add_done_callback(lambda done: self._answer(channel, request, clearance, done.error, *yes))
 
-    def _looked_at(self, request: ToolRequest, case: Case, alone: bool) -> tuple[Clearance, Ticket] | Verdict:
-        alone &= request.requires_policy
+    def _looked_at(self, request: ToolRequest, case: Case, meanwhile: Meanwhile | None) -> Settled:
         if not self._tracing.on:
-            return self._door.clear_at_once(case, alone=alone)
+            return self._door.clear_at_once(case, meanwhile=meanwhile)
         span = DecideSpan(tool=request.tool, action=request.judged_action.value, tool_call_id=request.id)
         with self._tracing.span(span) as live:
-            settled = self._door.clear_at_once(case, alone=alone)
+            settled = self._door.clear_at_once(case, meanwhile=meanwhile)
             verdict = settled if isinstance(settled, Verdict) else settled[0].verdict
             live.fields.rule_id = verdict.winner.rule_id if verdict.winner else ""
             if isinstance(settled, Verdict):
@@ -243,10 +249,7 @@ class Arbiter:
         error: LedgerUnwritable | None,
         yes: bytes | None = None,
     ) -> None:
-        """Tell the child, once, what the door said. A decision that is not on disk is a no, and the end of the run.
-
-        `yes` is the line for it, where there was time to write it while the disk was busy.
-        """
+        """Tell the child, once, what the door said. A decision that is not on disk is a no, and the end of the run."""
         failure = clearance.failure if clearance is not None else None
         if error is not None:
             failure = Failure(error.code, error.message)

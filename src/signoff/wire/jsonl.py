@@ -153,6 +153,8 @@ class Scanner:
 
     def _candidate(self, buffer: bytearray, at: int, end: int) -> int:
         """The next line that begins like an event, or -1."""
+        if at < end and buffer[at] == _BRACE[0] and self._modes.bare and (at or self._line_start):
+            return at  # as nearly always where events follow each other
         brace = self._line_beginning(buffer, _BRACE, at, end) if self._modes.bare else -1
         prefix = self._line_beginning(buffer, _AT, at, end if brace < 0 else brace) if self._modes.prefix else -1
         return brace if prefix < 0 else prefix
