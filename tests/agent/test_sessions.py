@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agent.conversation import INTERRUPTED, NEVER_BEGAN, Conversation
+from signoff.agent.conversation import INTERRUPTED, NEVER_BEGAN, Conversation, Told
 from signoff.agent.event import Look, Reason, Spent
 from signoff.agent.session_log import Configured, Entry, Renamed, SessionLog, read
 from signoff.agent.sessions import Sessions
@@ -176,11 +176,12 @@ def test_what_the_model_is_told_stays_as_it_was_when_more_is_said(sessions: Sess
     with sessions.create("/w", "echo/echo", "ask") as log:
         talk = Conversation(log)
         talk.user(Message("user", (Text("one"),)))
-        told = talk.after(first)
+        told = Told(first, talk.messages)
         talk.user(Message("user", (Text("two"),)))
-        later = talk.after(first)
+        later = Told(first, talk.messages)
         talk.clear()
     assert [message.text for message in told] == ["be brief", "one"]
+    assert [message.text for message in reversed(told)] == ["one", "be brief"]
     assert [message.text for message in later] == ["be brief", "one", "two"]
     assert [message.text for message in reversed(later)] == ["two", "one", "be brief"]
     assert (later[0].text, later[-1].text, len(later)) == ("be brief", "two", 3)

@@ -12,8 +12,8 @@ from signoff.acp.failures import ConnectionLost
 from signoff.acp.peer import Peer
 from signoff.acp.updates import Offered
 from signoff.domain.errors import PeerError
-from signoff.wire import acp
 from signoff.wire import acp_schema as schema
+from signoff.wire.acp import encode
 
 Answer = TypeVar("Answer")
 
@@ -48,7 +48,7 @@ class Link:
     def update(self, heading: bytes, update: schema.SessionUpdate) -> None:
         """`heading` is the session's."""
         if self.peer is not None:
-            self.peer.post(b"%b%b}}" % (heading, acp.encode(update)))
+            self.peer.post(b"".join((heading, encode(update), b"}}")))
 
     def breathe(self) -> Awaitable[None] | None:
         """What to wait for while the client does not read what it was sent."""
@@ -67,7 +67,7 @@ class Link:
 
 def heading(session_id: str) -> bytes:
     """How every update of this session begins; what is told follows, and the two braces."""
-    return b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%b,"update":' % acp.encode(session_id)
+    return b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%b,"update":' % encode(session_id)
 
 
 def _is(value: object) -> bool:

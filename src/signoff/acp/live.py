@@ -233,15 +233,16 @@ class Live:
         return Permission(mode, self._ask, self.memory, self._manner.warn)
 
     def _show(self, event: AgentEvent) -> None:
-        if type(event) is CallStarted:
-            current_call.set(event.call.tool_call_id)
-        elif type(event) is Retrying:
-            self.on_retry(event)
-        tell = TELLING.get(type(event))
+        tell = TELLING.get(type(event))  # before anything else: nearly every event is one that is told
         if tell is not None:
             update = tell(self._narration, event)
-            if update is not None and not self._silent and self.owner is not None:
-                self.owner.update(self._heading, update)
+            if update is not None:
+                if not self._silent and self.owner is not None:
+                    self.owner.update(self._heading, update)
+            elif isinstance(event, Retrying):
+                self.on_retry(event)
+        elif isinstance(event, CallStarted):
+            current_call.set(event.call.tool_call_id)
 
     def _terminal(self, call_id: str, terminal_id: str) -> None:
         if not self._silent:

@@ -110,14 +110,17 @@ class Peer:
             return
         frame = jsonrpc.read(data)
         if self._busy or self._inbox:
+            if not self._inbox:
+                self._loop.call_soon(self._next_frames)  # behind the first step of the task
             self._inbox.append(frame)
         else:
             self._dispatch(frame)
 
     def _next_frames(self) -> None:
-        self._busy = False
         while self._inbox and not self._busy:
             self._dispatch(self._inbox.popleft())
+        if self._inbox:
+            self._loop.call_soon(self._next_frames)
 
     def _dispatch(self, frame: jsonrpc.Frame) -> None:
         if isinstance(frame, jsonrpc.Request):
@@ -164,7 +167,6 @@ class Peer:
     def _start(self, call: Call, work: Coroutine[Any, Any, None]) -> None:
         self.running[call.key] = self._loop.create_task(work)
         self._busy = True
-        self._loop.call_soon(self._next_frames)  # behind the first step of the task
 
     def outlive(self, call: Call, withdraw: Callable[[], object]) -> asyncio.Task[None]:
         """What runs for this call, the task given back, goes on when the connection ends. Who cancels the request calls
@@ -178,6 +180,7 @@ class Peer:
             self._outliving.pop(call.key, None)
 
     async def _answer_later(self, call: Call, outcome: Coroutine[Any, Any, object]) -> None:
+        self._busy = False
         try:
             value = await outcome
         except asyncio.CancelledError:
@@ -227,6 +230,7 @@ class Peer:
             self._start(call, self._observe(call, outcome))
 
     async def _observe(self, call: Call, outcome: Coroutine[Any, Any, object]) -> None:
+        self._busy = False
         try:
             await outcome
         except Exception as error:  # reported, as nothing can be answered

@@ -5,7 +5,6 @@ After a cancel, a timeout or a refusal nothing more of it is told.
 
 import asyncio
 import functools
-from typing import NoReturn
 
 import msgspec
 
@@ -30,6 +29,8 @@ STOPS: dict[Reason, schema.StopReason] = {
     Reason.LENGTH: "max_tokens",
     Reason.REFUSED: "refusal",
 }
+
+_OTHERWISE = (Reason.CANCELLED, Reason.ABORTED, Reason.ERROR)  # than by themselves
 
 
 class PromptRefused(Refused):
@@ -84,27 +85,27 @@ class Prompting:
         self._telemetry.tell(Name.PROMPT_RETRY, session_id, call, **about)
 
     def _ended(self, live: Live, call: Call, end: TurnEnd) -> schema.PromptResponse:
+        if live.interrupted is None and end.reason not in _OTHERWISE:
+            self._telemetry.tell(Name.PROMPT_COMPLETED, live.id, call, stopReason=STOPS[end.reason])
+            return schema.PromptResponse(stopReason=STOPS[end.reason])
         if live.interrupted is Interruption.TIMED_OUT:
             self._telemetry.tell(Name.PROMPT_TIMED_OUT, live.id, call)
             limit = f"{self._terms.timeout_s:g} s"
             raise RequestFailed(jsonrpc.INTERNAL_ERROR, f"stopped after {limit}", {"code": "prompt.timeout"})
-        if live.interrupted is not None or end.reason in (Reason.CANCELLED, Reason.ABORTED):
+        if live.interrupted is not None or end.reason is not Reason.ERROR:
             self._telemetry.tell(Name.PROMPT_CANCELLED, live.id, call)
             if live.interrupted is Interruption.WITHDRAWN:
                 raise asyncio.CancelledError
             return schema.PromptResponse(stopReason="cancelled")
-        if end.reason is Reason.ERROR:
-            self._telemetry.tell(Name.PROMPT_FAILED, live.id, call, error=end.error.message if end.error else "")
-            _fail(end)
-        self._telemetry.tell(Name.PROMPT_COMPLETED, live.id, call, stopReason=STOPS[end.reason])
-        return schema.PromptResponse(stopReason=STOPS[end.reason])
+        self._telemetry.tell(Name.PROMPT_FAILED, live.id, call, error=end.error.message if end.error else "")
+        raise _failure(end)
 
 
-def _fail(end: TurnEnd) -> NoReturn:
+def _failure(end: TurnEnd) -> RequestFailed:
     code = end.error.code if end.error else "internal"
     message = end.error.message if end.error else "the turn failed"
     rpc = jsonrpc.AUTH_REQUIRED if code == ModelUnauthorized.code else jsonrpc.INTERNAL_ERROR
-    raise RequestFailed(rpc, message, {"code": code})
+    return RequestFailed(rpc, message, {"code": code})
 
 
 def _command(text: str) -> tuple[str, str]:

@@ -26,24 +26,21 @@ from signoff.providers.provider import (
 class Answer(msgspec.Struct, frozen=True):
     message: Message
     stop: StopReason
-    usage: Usage = Usage(0, 0)
+    usage: Usage
+    text: str  # of the message
 
 
-class Listening:
+class Listening(msgspec.Struct):
     """`tools` are those a text can call. Text that may be such a call is held back until it is known not to be one."""
 
-    def __init__(self, show: Callable[[AgentEvent], object], tools: frozenset[str]) -> None:
-        self._show = show
-        self._tools = tools
-        self._begin()
-
-    def _begin(self) -> None:
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
-        self._requests: list[ToolRequest] = []
-        self._usage = Usage(0, 0)
-        self._stopped: Stopped | None = None
-        self._held: str | None = ""  # None: it is plain text and goes straight out
+    _show: Callable[[AgentEvent], object]
+    _tools: frozenset[str]
+    _text: list[str] = []
+    _reasoning: list[str] = []
+    _requests: list[ToolRequest] = []
+    _usage: Usage = Usage(0, 0)
+    _stopped: Stopped | None = None
+    _held: str | None = ""  # None: it is plain text and goes straight out
 
     def hear(self, event: ModelEvent) -> None:
         if isinstance(event, TextDelta):  # for every word of a model: a match would take several times as long
@@ -59,7 +56,8 @@ class Listening:
         elif isinstance(event, ToolRequested):
             self._requests.append(event.request)
         elif isinstance(event, Retrying):
-            self._begin()
+            self._text, self._reasoning, self._requests = [], [], []
+            self._usage, self._stopped, self._held = Usage(0, 0), None, ""
             self._show(event)
         else:
             assert_never(event)
@@ -72,15 +70,16 @@ class Listening:
         written = None if self._requests else read_call(text, self._tools)
         if written is None and self._held:
             self._release()
-        requests = (written,) if written is not None else tuple(self._requests)
-        message = Message(
-            "assistant",
-            (Text(text),) if text and written is None else (),
-            reasoning="".join(self._reasoning),
-            tool_requests=requests,
-            carry=self._stopped.carry if written is None else "",  # it belongs to the text, which is now a call
-        )
-        return Answer(message, self._stopped.reason, self._usage)
+        requests, carry = tuple(self._requests), self._stopped.carry
+        if written is not None:
+            text, requests, carry = (
+                "",
+                (written,),
+                "",
+            )  # what there is to carry belongs to the text, which is now a call
+        parts, reasoning = (Text(text),) if text else (), "".join(self._reasoning)
+        message = Message("assistant", parts, reasoning=reasoning, tool_requests=requests, carry=carry)
+        return Answer(message, self._stopped.reason, self._usage, text)
 
     def cut_short(self) -> Message | None:
         """What was said before the answer was cancelled; its requests are void."""

@@ -7,7 +7,7 @@ import msgspec
 
 from signoff.agent import compaction
 from signoff.agent.answer import Answer, Listening
-from signoff.agent.conversation import Conversation
+from signoff.agent.conversation import Conversation, Told
 from signoff.agent.event import AgentEvent, Compacted, MessageDone, UsageNoted
 from signoff.agent.limits import Budget, Limits
 from signoff.agent.text_calls import as_text, manual
@@ -95,8 +95,8 @@ class Asking:
             conversation.condense(compaction.fitted(conversation.messages, room))
             answer = await self._asked(conversation)
         conversation.add(answer.message)
-        if text := answer.message.text:
-            self._show(MessageDone(text))
+        if answer.text:
+            self._show(MessageDone(answer.text))
         return answer
 
     def _offer(self, specs: tuple[ToolSpec, ...]) -> None:
@@ -112,7 +112,7 @@ class Asking:
 
     async def _asked(self, conversation: Conversation) -> Answer:
         limits, tools = self._terms.limits, () if self._terms.text_calls else self._specs
-        messages = self._as_text(conversation) if self._terms.text_calls else conversation.after(self._first)
+        messages = self._as_text(conversation) if self._terms.text_calls else Told(self._first, conversation.messages)
         request = ModelRequest(self._terms.model, messages, tools, limits.output_tokens, self._terms.schema)
         listening = Listening(self._show, self._names)
         try:
@@ -155,7 +155,7 @@ class Asking:
         except SignoffError:
             return compaction.digest(messages)
         self._budget.spend(answer.usage)
-        return answer.message.text or compaction.digest(messages)
+        return answer.text or compaction.digest(messages)
 
     async def _traced(self, request: ModelRequest, listening: Listening) -> Answer:
         with self._tracing.span(ModelSpan(provider=self._provider.name, model=self._terms.model)) as live:
@@ -172,7 +172,7 @@ class Asking:
         try:
             async for event in stream:
                 listening.hear(event)
-                if isinstance(event, _SHOWN) and (congestion := self._breathe()) is not None:
+                if type(event) in _SHOWN and (congestion := self._breathe()) is not None:
                     await congestion
         except BaseException:
             close = getattr(stream, "aclose", None)

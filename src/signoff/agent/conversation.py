@@ -56,10 +56,6 @@ class Conversation:
         """About how many it is."""
         return self._characters // 4
 
-    def after(self, first: Message) -> Sequence[Message]:
-        """What the model is told: that message, then the conversation as it is now."""
-        return _Told(first, self.messages)
-
     @property
     def unanswered(self) -> tuple[ToolRequest, ...]:
         answered: set[str] = set()
@@ -141,8 +137,8 @@ class Conversation:
                 pass
 
 
-class _Told(Sequence[Message]):
-    """A message and those of a conversation so far. Not copied, which would cost more with every turn: messages are only
+class Told(Sequence[Message]):
+    """What the model is told: a message, and those of a conversation as it is now. Not copied, which would cost more with every turn: messages are only
     ever added at the end."""
 
     __slots__ = ("_first", "_length", "_rest")

@@ -42,15 +42,13 @@ class Budget:
 
     def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
         self._limits = limits
-        self._unlimited = limits.unlimited
+        self.unlimited = limits.unlimited
         self._clock = clock
         self._started = clock()
         self._allowed = 1
         self.spent = Spent()
 
     def reached(self) -> Pause | None:
-        if self._unlimited:
-            return None
         used: tuple[tuple[str, float | None, float], ...] = (
             ("model answers", self._limits.max_turns, self.spent.requests),
             ("tokens", self._limits.max_tokens, self.spent.tokens),

@@ -118,11 +118,13 @@ class Agent:
             reason = _ENDINGS.get(failure.code, Reason.ERROR)
             error = Failure(failure.code, f"{failure.message}. {failure.hint}" if failure.hint else failure.message)
         finally:
-            conversation.settle()
+            if reason is not Reason.END:  # that is an answer which asks for nothing
+                conversation.settle()
             conversation.close_turn(reason, self.budget.spent)
         if reason is Reason.END and conversation.plan is before is not plan:  # the plan was the task, and it is done
             self._show(PlanUpdated((PlanEntry(plan[0].content, "completed"),)))
-        end = TurnEnd(reason, last_text(conversation), self.budget.spent, turn.calls, tuple(turn.denials), error)
+        text = turn.text if reason is Reason.END else last_text(conversation)
+        end = TurnEnd(reason, text, self.budget.spent, turn.calls, tuple(turn.denials), error)
         self._show(TurnEnded(turn.id, end))
         return end
 
@@ -134,9 +136,10 @@ class Agent:
 
     async def _work(self, turn: "_Turn") -> Reason:
         while True:
-            if (pause := self.budget.reached()) is not None:
+            if not self.budget.unlimited and (pause := self.budget.reached()) is not None:
                 await self._asked_about(pause, self.budget.extend, BudgetReached)
             answer = await self.model.answer(turn.conversation)
+            turn.text = answer.text or turn.text
             if answer.message.tool_requests:
                 await self._perform(turn, answer.message.tool_requests)
             elif (
@@ -232,6 +235,7 @@ class _Prepared(msgspec.Struct, frozen=True):
 class _Turn(msgspec.Struct, dict=True):
     conversation: Conversation
     id: str
+    text: str = ""  # the last that the model said
     calls: int = 0
     corrections: int = 0
     denials: list[Denial] = []

@@ -85,7 +85,7 @@ class Entry(msgspec.Struct, frozen=True):
     what: SessionEvent
 
 
-LINGER_S = 0.02  # what is wanted meanwhile is synced together
+LINGER_S = 0.1  # what is wanted meanwhile is synced together
 LONGEST_SYNC_S = 10.0
 _decoder = msgspec.json.Decoder(Entry)
 _encoder = msgspec.json.Encoder()
@@ -157,7 +157,8 @@ class SessionLog:
         self._held += _encoder.encode_lines((entry,))
         if not hold:
             lines, self._held = self._held, b""
-            write_whole(self._descriptor, lines)
+            if (written := os.write(self._descriptor, lines)) < len(lines):
+                write_whole(self._descriptor, lines[written:])
         if sync and not self._syncing.wanted:
             self._syncing.want()
         self._on_append(entry)

@@ -33,6 +33,7 @@ from signoff.ledger.place import new_run_id
 PAGE = 50
 LONGEST_ID = 128
 _ENDING = ".jsonl"
+_LISTED = (Configured, Renamed)
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -198,9 +199,9 @@ class _Followed:
 
     def note(self, entry: Entry) -> None:
         self._last = entry
-        what = entry.what
-        if isinstance(what, Configured | Renamed) or (isinstance(what, Said) and not self._summary.title):
-            self._summary = msgspec.structs.replace(self._summary, **_told(self._summary, what))
+        kind = type(entry.what)
+        if kind in _LISTED or (kind is Said and not self._summary.title):
+            self._summary = msgspec.structs.replace(self._summary, **_told(self._summary, entry.what))
 
     @property
     def summary(self) -> Summary:

@@ -11,6 +11,8 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
+# Messages and what they are made of hold no references back (gc=False), so that the collector need not walk through every
+# conversation of a server.
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 StopReason: TypeAlias = Literal["end", "tool_calls", "length", "refused"]
 
@@ -21,22 +23,22 @@ class ToolSpec(msgspec.Struct, frozen=True):
     parameters: dict[str, Any]  # JSON Schema of the arguments
 
 
-class Text(msgspec.Struct, frozen=True, tag="text"):
+class Text(msgspec.Struct, frozen=True, gc=False, tag="text"):
     text: str
 
 
-class Image(msgspec.Struct, frozen=True, tag="image"):
+class Image(msgspec.Struct, frozen=True, gc=False, tag="image"):
     media_type: str
     data_base64: str
 
 
-class ToolRequest(msgspec.Struct, frozen=True):
+class ToolRequest(msgspec.Struct, frozen=True, gc=False):
     id: str
     name: str
     arguments: str  # JSON as the model wrote it, which may be broken: whoever runs it says so to the model
 
 
-class Message(msgspec.Struct, frozen=True):
+class Message(msgspec.Struct, frozen=True, gc=False):
     """One contribution. `tool_request_id` and `is_error` belong to the role `tool`."""
 
     role: Role
@@ -62,19 +64,19 @@ class ModelRequest(msgspec.Struct, frozen=True):
     response_schema: dict[str, Any] | None = None
 
 
-class TextDelta(msgspec.Struct, frozen=True, tag="text"):
+class TextDelta(msgspec.Struct, frozen=True, gc=False, tag="text"):
     text: str
 
 
-class ReasoningDelta(msgspec.Struct, frozen=True, tag="reasoning"):
+class ReasoningDelta(msgspec.Struct, frozen=True, gc=False, tag="reasoning"):
     text: str
 
 
-class ToolRequested(msgspec.Struct, frozen=True, tag="tool_request"):
+class ToolRequested(msgspec.Struct, frozen=True, gc=False, tag="tool_request"):
     request: ToolRequest
 
 
-class Usage(msgspec.Struct, frozen=True, tag="usage"):
+class Usage(msgspec.Struct, frozen=True, gc=False, tag="usage"):
     """`input_tokens` counts cached ones too, `output_tokens` counts reasoning; `cost_usd` only where somebody said it."""
 
     input_tokens: int
@@ -84,13 +86,13 @@ class Usage(msgspec.Struct, frozen=True, tag="usage"):
     cost_usd: float | None = None
 
 
-class Retrying(msgspec.Struct, frozen=True, tag="retrying"):
+class Retrying(msgspec.Struct, frozen=True, gc=False, tag="retrying"):
     attempt: int  # the number of the attempt that comes; the first was 1
     delay_s: float
     reason: str
 
 
-class Stopped(msgspec.Struct, frozen=True, tag="stopped"):
+class Stopped(msgspec.Struct, frozen=True, gc=False, tag="stopped"):
     reason: StopReason
     carry: str = (
         ""  # what the vendor wants to see again with this answer (signed reasoning); keep it in `Message.carry`

@@ -98,13 +98,8 @@ def read(data: bytes | str) -> Frame:
         return _invalid(envelope, 'jsonrpc must be "2.0"')
     if isinstance(envelope.id, str) and len(envelope.id) > MAX_ID:
         return Malformed(INVALID_REQUEST, f"Invalid request: id has more than {MAX_ID} characters")
-    if envelope.method is not UNSET:
-        return _call(envelope)
-    return _answer(envelope)
-
-
-def _call(envelope: _Envelope) -> Frame:
-    assert envelope.method is not UNSET
+    if envelope.method is UNSET:
+        return _answer(envelope)
     if envelope.result is not UNSET or envelope.error is not UNSET:
         return _invalid(envelope, "a method together with a result or an error")
     params = envelope.params

@@ -14,11 +14,11 @@ class Lines:
     def feed(self, chunk: bytes) -> list[bytes]:
         """The lines that are complete now. Blank ones are none."""
         if not self._parts and not self._dropping and chunk.endswith(b"\n"):
+            if len(chunk) <= self._limit and chunk.find(b"\n") == len(chunk) - 1 and not chunk.isspace():
+                return [chunk[:-1]]  # nearly always
             lines = chunk[:-1].split(b"\n")
         else:
             lines = self._joined(chunk)
-        if len(lines) == 1 and (line := lines[0]) and len(line) <= self._limit and not line.isspace():
-            return lines  # nearly always
         whole = [line for line in lines if line and len(line) <= self._limit and not line.isspace()]
         if len(whole) < len(lines):
             self.overlong += sum(len(line) > self._limit for line in lines)

@@ -35,8 +35,9 @@ class Pipes:
         self._loop = asyncio.get_running_loop()
         self._lines = Lines(self.limits.frame)
         self._peer: Peer | None = None
-        self._out: list[bytes] = []
+        self._out: list[bytes] = []  # without the ends of their lines
         self._size = 0
+        self._most = self.limits.congested
         self.congested = False  # senders that can wait, wait
         self._flush_planned = self._writing = self._paused = self._lost = self._closed = False
         self._room = asyncio.Event()
@@ -98,9 +99,9 @@ class Pipes:
     def write(self, frame: bytes) -> None:
         if self._closed:
             return
-        self._out += (frame, b"\n")
+        self._out.append(frame)
         self._size += len(frame) + 1
-        if self._size > self.limits.congested:
+        if self._size > self._most:
             self._fill()
         if not self._flush_planned and not self._writing:
             self._flush_planned = True
@@ -113,7 +114,7 @@ class Pipes:
         self._flush_planned = False
         if self._closed or self._writing or not self._out:
             return
-        data = b"".join(self._out) if len(self._out) > 1 else self._out[0]
+        data = b"\n".join((*self._out, b""))
         try:
             sent = os.write(self._write_fd, data)
         except (BlockingIOError, InterruptedError):
@@ -122,7 +123,7 @@ class Pipes:
             self._lose("the other side closed its end")
             return
         self._size = len(data) - sent
-        self._out = [data[sent:]] if self._size else []
+        self._out = [data[sent:-1]] if self._size else []
         if self._size:
             self._wait_for_room()
         elif self.congested:
@@ -172,7 +173,7 @@ class Pipes:
         self._closed = True
         if self._out and not self._lost:
             with contextlib.suppress(OSError):  # what fits goes out still
-                os.write(self._write_fd, b"".join(self._out))
+                os.write(self._write_fd, b"\n".join((*self._out, b"")))
         self._stop_reading()
         if self._writing:
             self._loop.remove_writer(self._write_fd)
