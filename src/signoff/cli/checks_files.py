@@ -30,7 +30,7 @@ def configuration(here: Surroundings) -> Finding:
     try:
         loaded = load(here.environ, here.directory, here.flags)
     except SignoffError as error:
-        summary, fix = "the configuration cannot be used", error.hint or "Mend what is named; docs/config.md says how."
+        summary, fix = "the configuration cannot be used", error.hint or _mending(error, "docs/config.md says how.")
         return fail("config.invalid", summary, error.message, fix)
     if loaded.warnings:
         return warn("config.project", "not all of the configuration is in force", "\n".join(loaded.warnings), TRUST)
@@ -66,7 +66,7 @@ def rules(here: Surroundings) -> Finding:
         for file in found:
             file.rules()
     except SignoffError as error:
-        fix = error.hint or '"signoff policy test" says more; docs/policy.md has the language.'
+        fix = error.hint or _mending(error, '"signoff policy test" says more; docs/policy.md has the language.')
         return fail("rules.invalid", "the rules cannot be used", error.message, fix)
     if warnings:
         return warn("rules.project", "not all rules are in force", "\n".join(warnings), TRUST)
@@ -78,7 +78,7 @@ def tool_servers(here: Surroundings) -> Finding:
         found = configured(here.environ, find_project(here.environ, here.directory))
         forgotten = KnownTools(locations.known_tools(here.environ), "").damaged
     except SignoffError as error:
-        fix = error.hint or "Mend what is named; docs/tools.md says how."
+        fix = error.hint or _mending(error, "docs/tools.md says how.")
         return fail("tool-servers.invalid", "the tool servers cannot be used", error.message, fix)
     if found.warnings:
         fix = 'Mend mcp.json; of a project, look at .mcp.json and run "signoff config trust".'
@@ -156,6 +156,10 @@ def locks(here: Surroundings) -> Finding:
             return warn("locks.held", "a lock does not become free", "\n".join(lines), fix)
         time.sleep(0.02)
     return ok(f"lock files: {len(found)}, none held")
+
+
+def _mending(error: SignoffError, otherwise: str) -> str:
+    return "Make it a file that is yours to read." if isinstance(error, ConfigUnreadable) else f"Mend it: {otherwise}"
 
 
 def _places(here: Surroundings) -> list[Path]:
