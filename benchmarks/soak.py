@@ -21,6 +21,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
+
 from benchmarks.acp_sockets import free_port
 from benchmarks.memory_speed import candidates, questions
 from benchmarks.soak_watch import Sample, judged, sample
@@ -167,7 +169,9 @@ def watched(processes: dict[str, subprocess.Popen[bytes]], seconds: float, tally
         time.sleep(max(0.0, due - time.monotonic()))
         for name, process in processes.items():
             if process.poll() is None:
-                samples[name].append(sample(process.pid))
+                samples[name].append(
+                    msgspec.structs.replace(sample(process.pid), at=time.monotonic(), done=tally.done[name])
+                )
             elif name != "wrap":
                 tally.failed(name, f"ended with {process.returncode}")
         if number % 20 == 0:
@@ -283,16 +287,18 @@ def post(connection: http.client.HTTPConnection, path: str, body: object) -> tup
 def told(samples: dict[str, list[Sample]], tally: Tally) -> int:
     good = True
     print(
-        f"\n{'':8}{'requests':>10}{'MB first':>10}{'MB last':>10}{'growth':>8}{'descriptors':>14}{'zombies':>9}  flat"
+        f"\n{'':8}{'requests':>10}{'a second':>16}{'MB first':>10}{'MB last':>10}{'growth':>8}{'descriptors':>14}"
+        f"{'zombies':>9}  flat"
     )
     for name, taken in samples.items():
         verdict = judged(taken)
         first, last = (number / 1024 for number in verdict.kilobytes)
+        rates = f"{verdict.rates[0]:.1f} → {verdict.rates[1]:.1f}" if any(verdict.rates) else ""
         descriptors = f"{verdict.descriptors[0]:.0f} → {verdict.descriptors[1]:.0f}"
         flat = verdict.flat and len(taken) >= 10
         print(
-            f"{name:8}{tally.done[name]:>10,}{first:>10.1f}{last:>10.1f}{verdict.growth:>7.2f}×{descriptors:>14}"
-            f"{verdict.zombies:>9}  {'yes' if flat else 'NO'}"
+            f"{name:8}{tally.done[name]:>10,}{rates:>16}{first:>10.1f}{last:>10.1f}{verdict.growth:>7.2f}×"
+            f"{descriptors:>14}{verdict.zombies:>9}  {'yes' if flat else 'NO'}"
         )
         good = good and flat and not tally.wrong[name]
         for wrong in tally.wrong[name]:

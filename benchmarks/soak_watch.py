@@ -21,6 +21,8 @@ class Sample(msgspec.Struct, frozen=True):
     descriptors: int
     processes: int
     zombies: frozenset[int]
+    at: float = 0.0  # seconds
+    done: int = 0  # requests until then
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -29,6 +31,7 @@ class Verdict(msgspec.Struct, frozen=True):
     kilobytes: tuple[float, float]
     descriptors: tuple[float, float]
     zombies: int
+    rates: tuple[float, float] = (0.0, 0.0)  # requests a second: told, not judged, because machines are shared
 
     @property
     def growth(self) -> float:
@@ -52,7 +55,13 @@ def judged(samples: list[Sample]) -> Verdict:
         (median([one.kilobytes for one in first]), median([one.kilobytes for one in last])),
         (median([one.descriptors for one in first]), median([one.descriptors for one in last])),
         len(frozenset().union(*lasting)),
+        (rate(first), rate(last)),
     )
+
+
+def rate(samples: list[Sample]) -> float:
+    elapsed = samples[-1].at - samples[0].at if samples else 0.0
+    return (samples[-1].done - samples[0].done) / elapsed if elapsed else 0.0
 
 
 def median(numbers: list[int]) -> float:

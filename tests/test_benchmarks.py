@@ -84,6 +84,12 @@ def test_growth_of_memory_and_descriptors_and_lasting_zombies_are_seen(samples: 
     assert judged(samples).flat is flat
 
 
+def test_rates_are_those_of_the_first_and_the_last_third() -> None:
+    done = [10 * second for second in range(20)] + [200 + second for second in range(10)]
+    samples = [Sample(1, 1, 1, frozenset(), float(second), count) for second, count in enumerate(done)]
+    assert judged(samples).rates == (10.0, 1.0)
+
+
 def test_a_family_is_seen_with_everything_it_holds() -> None:
     with subprocess.Popen(["sleep", "60"]) as child:
         try:
