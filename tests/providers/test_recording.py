@@ -1,12 +1,14 @@
 """Recordings: what is in them, what is not, and that they can be played."""
 
 import asyncio
+import base64
+import os
 import pathlib
 import stat
 
 import pytest
 
-from signoff.domain.errors import ModelBadResponse, ModelRateLimited
+from signoff.domain.errors import ConfigUnreadable, ModelBadResponse, ModelRateLimited
 from signoff.domain.settings import Redact
 from signoff.providers.anthropic import Anthropic
 from signoff.providers.endpoint import Endpoint
@@ -66,6 +68,27 @@ def test_a_recording_holds_the_exchanges_and_no_secret(tmp_path: pathlib.Path) -
     assert '"sig"' not in text
     for kept in ('"on it"', '"think"', '"no such file"', '"is_error":true', '"model":"small"', '"stop":"tool_calls"'):
         assert kept in text
+
+
+@pytest.mark.parametrize("before", ["", "a", "user:", "Bearer "])
+def test_the_key_is_hidden_in_other_spellings_too(tmp_path: pathlib.Path, before: str) -> None:
+    path = tmp_path / "recording.jsonl"
+    key = KEY.encode()
+    told = [
+        base64.b64encode(before.encode() + key + b"\n").decode(),
+        key.hex(),
+        "".join(f"%{byte:02X}" for byte in key),
+    ]
+    model = Scripted((Turn(text=" ".join(told), tools=(Call("t", {"sent": told}),)),))
+    events(Recording(model, str(path), Redact.BASIC, (KEY,)), ASK)
+    text = path.read_text(encoding="utf-8")
+    assert not [spelling for spelling in told if spelling in text]
+
+
+def test_a_pipe_that_nobody_reads_is_no_recording(tmp_path: pathlib.Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ConfigUnreadable, match="cannot be written"):
+        events(Recording(Scripted((Turn(text="so"),)), str(tmp_path / "pipe"), Redact.BASIC), ASK)
 
 
 def test_a_recording_plays_like_the_model_it_was_made_of(tmp_path: pathlib.Path) -> None:

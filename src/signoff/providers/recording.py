@@ -4,8 +4,9 @@ Every exchange is one line, appended when it is over. Headers are never seen her
 are masked; what a vendor wants back unread is left out.
 """
 
+import base64
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from typing import Any, assert_never
 
 import msgspec
@@ -30,17 +31,18 @@ from signoff.providers.provider import (
 from signoff.providers.script import Call, Failure, Heard, Tokens, Turn
 
 HIDDEN = "[key]"
+SHORTEST = 12  # characters; what is shorter has spellings that occur by chance
 
 
 class Recording:
-    """`secrets` are masked wherever they occur, whatever they look like."""
+    """`secrets` are masked wherever they occur, whatever they look like, in base64 and hexadecimal too."""
 
     def __init__(self, provider: Provider, path: str, level: Redact, secrets: tuple[str, ...] = ()) -> None:
         self.name = provider.name
         self._provider = provider
         self._path = os.path.expanduser(path)
         self._redactor = Redactor(Redact.STRICT if level is Redact.STRICT else Redact.BASIC, reversible=False)
-        self._secrets = tuple(filter(None, secrets))
+        self._secrets = tuple(spelling for secret in secrets if secret for spelling in _spellings(secret))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         answer = _Answer()
@@ -96,13 +98,26 @@ class Recording:
         return self._redactor.text(text)
 
     def _write(self, turn: Turn) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        flags = (
+            os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
+        )  # a pipe nobody reads holds nobody
         try:
             file = os.open(self._path, flags, 0o600)
             with os.fdopen(file, "wb", buffering=0) as recording:
                 recording.write(msgspec.json.encode(turn) + b"\n")
         except OSError as error:
             raise ConfigUnreadable(f"the recording {self._path} cannot be written: {error.strerror}") from error
+
+
+def _spellings(secret: str) -> Iterator[str]:
+    yield secret
+    data = secret.encode()
+    if len(data) < SHORTEST:
+        return
+    yield from (data.hex(), data.hex().upper(), "".join(f"%{byte:02X}" for byte in data))
+    for before in range(3):  # what stands in front of it shifts the digits; those at the ends belong to others as well
+        digits = base64.b64encode(bytes(before) + data)[-(-before * 8 // 6) : (before + len(data)) * 8 // 6].decode()
+        yield from {digits, digits.translate(str.maketrans("+/", "-_"))}
 
 
 class _Answer:
