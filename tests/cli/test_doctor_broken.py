@@ -198,6 +198,12 @@ def test_limits_that_are_too_tight_are_found(limit: str, code: str, status: int,
     assert_named(ended.returncode, ended.stdout, code, status)
 
 
+def test_a_token_among_the_settings_that_others_can_read_is_found(home: Path) -> None:
+    token = put(home / CONFIG / "acp.token", "secret", 0o644)
+    finding = checks_access.permissions(Surroundings({"HOME": str(home)}, home))
+    assert (finding.code, finding.fix) == ("permissions.loose", f"chmod go-rwx {token}")
+
+
 def test_a_port_that_another_program_has_is_named_with_its_holder() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

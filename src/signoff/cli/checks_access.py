@@ -16,6 +16,7 @@ from signoff.domain.errors import SignoffError
 LOOK_S = 2.0  # at what may be many thousand files
 MOST_NAMED = 10
 WRITABLE, BY_EVERYBODY, BY_ANYBODY_ELSE = 0o022, 0o002, 0o077
+SECRETS = (".token", ".key", ".pem")
 FEW_DESCRIPTORS = 256
 SMALL_FILE, SMALLEST_FILE = 256 << 20, 1 << 20
 
@@ -35,7 +36,7 @@ def permissions(here: Surroundings) -> Finding:
     if bad:
         summary = "others can change what is allowed"
         return fail("permissions.writable", summary, _names(bad), f"Read them, then: {_mend('go-w', bad)}")
-    loose = [path for path, found, decides in files if _is_open(found, _too_much(found, decides))]
+    loose = [path for path, found, decides in files if _is_open(found, _too_much(path, found, decides))]
     if loose:
         summary = "files are less private than we make them"
         return warn("permissions.loose", summary, _names(loose), _mend("go-rwx", loose))
@@ -81,9 +82,10 @@ def _beneath(place: Path, deadline: float) -> Iterator[tuple[Path, os.stat_resul
                 yield path, path.stat()
 
 
-def _too_much(found: os.stat_result, decides: bool) -> int:
-    """What we are told may be read, and a folder lies in one that is closed."""
-    return WRITABLE if decides or stat.S_ISDIR(found.st_mode) else BY_ANYBODY_ELSE
+def _too_much(path: Path, found: os.stat_result, decides: bool) -> int:
+    """What we are told may be read, unless its name says that it is a secret; a folder lies in one that is closed."""
+    public = decides and path.suffix not in SECRETS
+    return WRITABLE if public or stat.S_ISDIR(found.st_mode) else BY_ANYBODY_ELSE
 
 
 def _is_open(found: os.stat_result, to: int) -> bool:
