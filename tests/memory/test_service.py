@@ -1,6 +1,8 @@
 """The service and its client: the same interface over HTTP, described by its own document."""
 
+import contextlib
 import pathlib
+import select
 import socket
 import threading
 from collections.abc import Iterator
@@ -273,6 +275,33 @@ def test_a_service_that_never_answers_is_not_waited_for() -> None:
     silent.close()
     with pytest.raises(MemoryUnavailable):
         Client(f"http://127.0.0.1:{port}", timeout=1, retries=0).hit("p", ())
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (b"HTTP/1.1 200 OK\r\nX-Long: ", b"x"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", b" "),
+    ],
+)
+def test_a_service_that_never_ends_is_not_waited_for(first: bytes, then: bytes) -> None:
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def dribble() -> None:
+        line, _ = listening.accept()
+        with line, contextlib.suppress(OSError):
+            line.sendall(first)
+            while not select.select([line], [], [], 0.02)[0] or line.recv(65_536):
+                line.sendall(then)
+
+    server = threading.Thread(target=dribble)
+    server.start()
+    with pytest.raises(MemoryTimeout):
+        Client(f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=0.5, retries=0).search(Query("p", "q"))
+    server.join(60)
+    listening.close()
+    assert not server.is_alive()
 
 
 @pytest.mark.parametrize("address", ["", "ftp://x", "localhost:1", "http://"])

@@ -74,10 +74,11 @@ def search(output: Output, query: str, limit: int, min_score: float, project: st
         output.say("Nothing fits.")
     for match in found:
         why = ", ".join(f"{name} {share:.2f}" for name, share in match.why.items())
-        output.text(f"{output.paint(match.qa_id, Style.TITLE)}  {match.score:.2f}  {visible(match.question)}")
+        standing = visible(f"{match.level}, {match.status}; {why}")
+        output.text(f"{output.paint(visible(match.qa_id), Style.TITLE)}  {match.score:.2f}  {visible(match.question)}")
         for line in (match.summary or match.answer).splitlines():
             output.text(f"    {visible(line)}", 4)
-        output.text(output.paint(f"    {match.level}, {match.status}; {why}", Style.FAINT), 4)
+        output.text(output.paint(f"    {standing}", Style.FAINT), 4)
 
 
 @memory.command()

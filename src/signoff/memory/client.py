@@ -4,13 +4,15 @@ What may be over soon (a timeout, a refused connection, too many requests, a ser
 longer each time. After several failures in a row nothing is tried for a while: a run must not wait for a dead service.
 """
 
+import contextlib
 import http.client
 import json
 import random
 import socket
 import ssl
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -128,11 +130,13 @@ class Client:
         end = self._clock() + left
         try:
             connection.connect()
-            sock = connection.sock
-            sock.settimeout(max(end - self._clock(), 0.001))
-            connection.request("POST", self._path + path, body, headers)
-            with connection.getresponse() as response:
-                return response.status, _decoded(response.status, self._read(response, sock, end))
+            left = max(end - self._clock(), 0.001)
+            connection.sock.settimeout(left)
+            with _cut_after(left, connection.sock):
+                connection.request("POST", self._path + path, body, headers)
+                with connection.getresponse() as response:
+                    status, data = response.status, _read(response)
+            return status, _decoded(status, data)
         except TimeoutError as error:
             raise MemoryTimeout(f"the memory service did not answer within {self._timeout:g} s") from error
         except (OSError, http.client.HTTPException) as error:
@@ -146,18 +150,39 @@ class Client:
             return http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=context)
         return http.client.HTTPConnection(self._host, self._port, timeout=timeout)
 
-    def _read(self, response: http.client.HTTPResponse, sock: socket.socket, end: float) -> bytes:
-        """All of the answer, unless it is too large or trickles in beyond the deadline."""
-        data = bytearray()
-        while chunk := response.read1(65_536):
-            data += chunk
-            if len(data) > LARGEST_ANSWER:
-                raise MemoryUndecodable(f"the memory service answered with more than {LARGEST_ANSWER} bytes")
-            if (left := end - self._clock()) <= 0:
-                raise TimeoutError
-            if sock.fileno() >= 0:  # else it was closed at the end of the answer
-                sock.settimeout(left)
-        return bytes(data)
+
+@contextlib.contextmanager
+def _cut_after(seconds: float, sock: socket.socket) -> Iterator[None]:
+    """Ends the connection then: what trickles in has a limit for each read, and none for all of them."""
+    late = threading.Event()
+
+    def cut() -> None:
+        late.set()
+        with contextlib.suppress(OSError):
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)  # not that of TLS, which is in use
+
+    timer = threading.Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except (OSError, http.client.HTTPException):
+        if not late.is_set():
+            raise
+    finally:
+        timer.cancel()
+    if late.is_set():
+        raise TimeoutError
+
+
+def _read(response: http.client.HTTPResponse) -> bytes:
+    """All of the answer, unless it is too large."""
+    data = bytearray()
+    while chunk := response.read1(65_536):
+        data += chunk
+        if len(data) > LARGEST_ANSWER:
+            raise MemoryUndecodable(f"the memory service answered with more than {LARGEST_ANSWER} bytes")
+    return bytes(data)
 
 
 def _decoded(status: int, data: bytes) -> Any:
