@@ -297,6 +297,23 @@ def test_nothing_but_the_protocol_is_on_stdout_and_an_end_of_stdin_is_the_end(sp
     assert agent.close() == 0
 
 
+def test_others_are_served_while_the_first_prompt_reads_what_an_agent_is_made_of(space: pathlib.Path, raw: Any) -> None:
+    agent = raw("-m", "echo/echo")
+    agent.ask("initialize", protocolVersion=1)
+    session = agent.ask("session/new", cwd=str(space), mcpServers=[])["result"]["sessionId"]
+    prompt = {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}
+    requests = [("session/prompt", prompt), ("session/list", {})]
+    lines = [json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": it}) for method, it in requests]
+    agent.process.stdin.write("".join(f"{line}\n" for line in lines).encode())
+    agent.process.stdin.flush()
+    answered = []
+    while len(answered) < 2:
+        frame = agent.read()
+        answered += [frame["id"]] if "id" in frame else []
+    assert answered == ["session/list", "session/prompt"]
+    assert agent.close() == 0
+
+
 def test_a_session_is_taken_up_by_another_process(space: pathlib.Path, raw: Any) -> None:
     first = raw("-m", "echo/echo")
     first.ask("initialize", protocolVersion=1)

@@ -3,13 +3,13 @@
 Nothing is ever asked that the client did not offer.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import msgspec
 
 from signoff.acp.failures import ConnectionLost
-from signoff.acp.peer import Peer
+from signoff.acp.peer import Peer, nowhere
 from signoff.acp.updates import Offered
 from signoff.domain.errors import PeerError
 from signoff.wire import acp_schema as schema
@@ -21,6 +21,7 @@ Answer = TypeVar("Answer")
 class Link:
     def __init__(self) -> None:
         self.peer: Peer | None = None  # set when the connection's peer is made
+        self.post: Callable[[bytes], object] = nowhere  # a frame that is made already; the peer's
         self.capabilities: schema.ClientCapabilities | None = None  # set by `initialize`
         self.signed_out = False
         self.sessions: set[str] = set()  # those it owns
@@ -44,11 +45,6 @@ class Link:
         """Can it put a question with a form to the person?"""
         offered = self.capabilities.elicitation if self.capabilities else None
         return bool(offered) and isinstance(offered, schema.ElicitationCapabilities) and _is(offered.form)
-
-    def update(self, heading: bytes, update: schema.SessionUpdate) -> None:
-        """`heading` is the session's."""
-        if self.peer is not None:
-            self.peer.post(b"".join((heading, encode(update), b"}}")))
 
     def breathe(self) -> Awaitable[None] | None:
         """What to wait for while the client does not read what it was sent."""

@@ -29,6 +29,7 @@ from signoff.domain.review import Denied, ReviewDecision, TimedOut
 from signoff.policy.fingerprint import fingerprint
 from signoff.providers.provider import Image, Message, Retrying, Text
 from signoff.wire import acp_schema as schema
+from signoff.wire.acp import encode
 
 
 class Interruption(enum.Enum):
@@ -92,7 +93,7 @@ class Live:
 
     def tell(self, update: schema.SessionUpdate) -> None:
         if self.owner is not None:
-            self.owner.update(self._heading, update)
+            self.owner.post(b"".join((self._heading, encode(update), b"}}")))
 
     def choose(self, option: str, value: object) -> None:
         """Raises UsageError for what is not offered. Takes effect with the next turn."""
@@ -238,7 +239,7 @@ class Live:
             update = tell(self._narration, event)
             if update is not None:
                 if not self._silent and self.owner is not None:
-                    self.owner.update(self._heading, update)
+                    self.owner.post(b"".join((self._heading, encode(update), b"}}")))  # as `tell` does
             elif isinstance(event, Retrying):
                 self.on_retry(event)
         elif isinstance(event, CallStarted):

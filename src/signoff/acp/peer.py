@@ -341,7 +341,7 @@ class Peer:
         if self._ended is not None:
             return
         self._ended = reason
-        self.post = _nowhere
+        self.post = nowhere
         self._inbox.clear()
         self.fail_pending(reason)
         for key in self._outliving:
@@ -359,7 +359,7 @@ class Peer:
         self.running.clear()  # also of those that were cancelled before they began
 
 
-def _nowhere(frame: bytes) -> None:
+def nowhere(frame: bytes) -> None:
     """The connection has ended."""
 
 

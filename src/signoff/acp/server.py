@@ -19,7 +19,7 @@ from signoff.acp.history import replayed
 from signoff.acp.link import Link
 from signoff.acp.live import Live
 from signoff.acp.options import MODE, MODEL
-from signoff.acp.peer import Call, Handler, Limits, Outlet, Peer, Report
+from signoff.acp.peer import Call, Handler, Limits, Outlet, Peer, Report, nowhere
 from signoff.acp.prompting import Prompting
 from signoff.acp.telemetry import Name, Telemetry
 from signoff.acp.updates import Masks
@@ -99,6 +99,7 @@ class AgentSide:
             report=self._report,
             translate=_in_their_words,
         )
+        link.post = link.peer.post
         link.peer.on_end = lambda: self._parted(link)
         self._links[link.peer] = link
         return link.peer
@@ -110,7 +111,7 @@ class AgentSide:
         self._directory.part(link)
         if link.peer is not None:
             self._links.pop(link.peer, None)
-            link.peer = None  # whose handlers hold the link
+            link.peer, link.post = None, nowhere  # the handlers of the one hold the link
 
     async def aclose(self) -> None:
         await self._directory.aclose()

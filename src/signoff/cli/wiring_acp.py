@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+import importlib
 import os
 import resource
 import signal
@@ -85,6 +86,7 @@ class Engines:
     def __init__(self, output: Output, serving: ServeOptions) -> None:
         self._output = output
         self._serving = serving
+        self._parts: asyncio.Future[None] | None = None
 
     def choices(self, cwd: str) -> tuple[tuple[Option, ...], Mapping[str, str]]:
         from signoff.cli.wiring_model import model_name
@@ -95,7 +97,12 @@ class Engines:
         return options(models), values
 
     async def open(self, setup: Setup, log: SessionLog, around: Surroundings) -> Engine:
-        return await _Opened.of(self._output, self._loaded(setup), setup, log, around)
+        loaded = self._loaded(setup)
+        if self._parts is None:
+            self._parts = asyncio.ensure_future(asyncio.to_thread(_import_parts, loaded))
+        if not self._parts.done():
+            await asyncio.wait({self._parts})  # and whoever stops waiting does not stop it
+        return await _Opened.of(self._output, loaded, setup, log, around)
 
     def check(self, cwd: str) -> None:
         """Could a model be asked here? Raises SignoffError where not."""
@@ -115,6 +122,13 @@ class Engines:
 
     def _configured(self, cwd: str, flags: Mapping[str, str]) -> Configuration:
         return wiring.configuration(self._output, flags, workspace=Path(cwd))
+
+
+def _import_parts(loaded: Configuration) -> None:
+    """What an agent is made of takes a while to read, and other clients are served meanwhile."""
+    importlib.import_module("signoff.cli.wiring_agent")
+    if loaded.settings.memory.enabled:
+        importlib.import_module("signoff.cli.wiring_recall")
 
 
 class _Opened:
