@@ -254,7 +254,7 @@ def test_a_half_open_connection_is_found_by_its_silence() -> None:
         await until(lambda: not server.connections)
         raw.close()
 
-    serving(work, ping=0.05)
+    serving(work, ping=1.0)
 
 
 def test_a_client_that_takes_nothing_is_given_up() -> None:

@@ -262,7 +262,7 @@ def test_a_damaged_ledger_is_still_shown_and_said_to_be_damaged(finished: pathli
 
 def test_tail_follows_a_run_until_it_ends(runs: pathlib.Path) -> None:
     ledger = open_ledger(runs, RUN)
-    ledger.write(decision(1), timeout=10)
+    ledger.write(decision(1), timeout=60)
     states = json.loads(audit("list", "--json").out)["runs"]
     assert [run["state"] for run in states] == ["running"]
     process = subprocess.Popen(
@@ -270,7 +270,7 @@ def test_tail_follows_a_run_until_it_ends(runs: pathlib.Path) -> None:
     )
     assert process.stdout is not None
     assert [json.loads(process.stdout.readline())["seq"] for _ in range(2)] == [0, 1]
-    ledger.write(decision(2), timeout=10)
+    ledger.write(decision(2), timeout=60)
     assert json.loads(process.stdout.readline())["what"]["tool_call_id"] == "c2"
     unfinished = audit("verify")
     assert unfinished.status == 64
@@ -286,7 +286,7 @@ def test_a_run_whose_writer_was_killed_is_unfinished_and_following_it_ends(runs:
 import os, pathlib
 from tests.ledger.books import *
 ledger = open_ledger(pathlib.Path({str(runs)!r}), RUN)
-ledger.write(decision(1), timeout=10)
+ledger.write(decision(1), timeout=60)
 os._exit(9)
 """
     root = pathlib.Path(__file__).parents[2]

@@ -193,6 +193,6 @@ def test_a_signal_leaves_nothing_behind(workspace: pathlib.Path, number: signal.
     assert process.stdout is not None
     process.stdout.readline()
     process.send_signal(number)
-    assert process.wait(20) == 128 + number
+    assert process.wait(60) == 128 + number
     process.stdout.close()
     assert list(workspace.iterdir()) == []

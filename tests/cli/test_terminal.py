@@ -42,7 +42,7 @@ class Asked:
             dimensions=(lines, columns),
             cwd=ROOT,
             encoding="utf-8",
-            timeout=30,
+            timeout=60,
             echo=False,
             env={"PATH": "/usr/bin:/bin", "TERM": "xterm", "PYTHONPATH": str(ROOT / "src"), "LANG": "C.UTF-8"},
         )

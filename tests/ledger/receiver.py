@@ -73,5 +73,5 @@ class Receiver:
         self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self._server.shutdown()
-        self._thread.join(10)
+        self._thread.join(60)
         self._server.server_close()

@@ -61,7 +61,7 @@ def run_of_calls(ledger: Ledger, *, at_once: bool = False) -> list[str]:
     for number in range(CALLS):
         ledger.submit(request(number))
         try:
-            hand_in(decision(number)).wait(timeout=10)
+            hand_in(decision(number)).wait(timeout=60)
         except LedgerUnwritable:
             continue  # denied; the next call is tried all the same
         ran.append(f"c{number}")
@@ -112,7 +112,7 @@ def test_every_waiter_hears_of_the_failure(tmp_path: pathlib.Path) -> None:
         ticket = ledger.submit(decision(number))
         ticket.add_done_callback(lambda done: told.append(done.durable))
         try:
-            ticket.wait(timeout=20)
+            ticket.wait(timeout=60)
         except LedgerUnwritable as error:
             heard.append(error.message)
 
@@ -127,7 +127,7 @@ def test_every_waiter_hears_of_the_failure(tmp_path: pathlib.Path) -> None:
     assert len(told) == 16
     assert len(heard) == told.count(False)
     with pytest.raises(LedgerUnwritable):
-        riding.wait(timeout=20)
+        riding.wait(timeout=60)
 
 
 class WhoSyncs(Disk):
@@ -146,20 +146,20 @@ class WhoSyncs(Disk):
 def test_a_caller_goes_to_the_disk_itself_only_while_the_disk_is_quick(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("signoff.ledger.paper.QUICK", 0.5)
+    monkeypatch.setattr("signoff.ledger.paper.QUICK", 2.0)
     disk = WhoSyncs()
     ledger = open_ledger(tmp_path, disk=disk)
     here = threading.current_thread().name
-    ledger.commit(decision(0)).wait(timeout=20)
+    ledger.commit(decision(0)).wait(timeout=60)
     assert set(disk.threads) == {"ledger"}  # nothing is known of the disk yet
     disk.threads.clear()
     assert ledger.commit(decision(1), request(1)).durable
-    disk.seconds = 0.6
+    disk.seconds = 2.1
     assert ledger.commit(decision(2)).durable
     assert disk.threads == [here, here]
     ticket = ledger.commit(decision(3))
     assert not ticket.settled
-    ticket.wait(timeout=20)
+    ticket.wait(timeout=60)
     assert disk.threads == [here, here, "ledger"]
     disk.seconds = 0.0
     ledger.close()
@@ -174,7 +174,7 @@ def test_what_a_caller_does_meanwhile_is_done_once_and_is_no_failure_of_the_disk
     monkeypatch.setattr("signoff.ledger.paper.QUICK", 30.0 if quick else 0.0)
     disk = WhoSyncs()
     ledger = open_ledger(tmp_path, disk=disk)
-    ledger.write(decision(0), timeout=20)
+    ledger.write(decision(0), timeout=60)
     disk.threads.clear()
     done: list[list[str]] = []
 
@@ -182,7 +182,7 @@ def test_what_a_caller_does_meanwhile_is_done_once_and_is_no_failure_of_the_disk
         done.append(list(disk.threads))
         raise ValueError("not the disk's fault")
 
-    ledger.commit(decision(1), meanwhile=meanwhile).wait(timeout=20)
+    ledger.commit(decision(1), meanwhile=meanwhile).wait(timeout=60)
     assert len(done) == 1
     if quick:
         assert done == [[]]  # while the disk was at work, before anybody waited for it
@@ -218,13 +218,13 @@ def write_until_it_fails(directory: str) -> None:
     number = 0
     try:
         while number < 100_000:
-            ledger.write(decision(number), timeout=30)
+            ledger.write(decision(number), timeout=60)
             print(f"c{number}", flush=True)
             number += 1
     except LedgerUnwritable as error:
         print(error.message, flush=True)
     try:
-        ledger.write(decision(number), timeout=30)
+        ledger.write(decision(number), timeout=60)
         print("allowed after the failure", flush=True)
     except LedgerUnwritable:
         pass
@@ -276,7 +276,7 @@ def test_a_full_device_lets_nothing_through(tmp_path: pathlib.Path) -> None:
 
     ledger = open_ledger(tmp_path, disk=Full())
     with pytest.raises(LedgerUnwritable, match="No space left on device"):
-        ledger.write(decision(1), timeout=10)
+        ledger.write(decision(1), timeout=60)
     assert run_of_calls(ledger) == []
 
 

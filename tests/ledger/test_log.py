@@ -79,14 +79,14 @@ def test_a_decision_waits_for_the_disk_and_a_result_rides_along(tmp_path: pathli
     ledger = open_ledger(tmp_path)
     riding = ledger.submit(result(1))
     assert not riding.durable
-    ledger.write(decision(2), timeout=10)
+    ledger.write(decision(2), timeout=60)
     assert riding.durable  # the sync for the decision covered what was written before it
     told = threading.Event()
     last = ledger.submit(result(2))
     last.add_done_callback(lambda ticket: told.set())
-    last.wait(timeout=10)  # whoever waits gets a sync
+    last.wait(timeout=60)  # whoever waits gets a sync
     assert last.durable
-    assert told.wait(10)
+    assert told.wait(60)
     ledger.close()
     late: list[bool] = []
     last.add_done_callback(lambda ticket: late.append(ticket.durable))
@@ -98,7 +98,7 @@ def test_many_threads_write_one_chain(tmp_path: pathlib.Path) -> None:
 
     def work(worker: int) -> None:
         for number in range(20):
-            ledger.write(decision(worker * 100 + number), timeout=30)
+            ledger.write(decision(worker * 100 + number), timeout=60)
 
     threads = [threading.Thread(target=work, args=(worker,)) for worker in range(8)]
     for thread in threads:
@@ -116,7 +116,7 @@ def test_nothing_follows_the_closing_record(tmp_path: pathlib.Path) -> None:
     head = ledger.close()
     ticket = ledger.submit(decision(1))
     with pytest.raises(LedgerUnwritable):
-        ticket.wait(10)
+        ticket.wait(60)
     assert not ticket.durable
     assert ledger.close() == head
     assert len(lines_of(tmp_path)) == 2

@@ -48,7 +48,7 @@ def busy_ledger(directory: pathlib.Path, disk: Watched) -> Ledger:
     """A run that has just become busy: the genesis record and BUSY decisions, each with a sync of its own."""
     ledger = open_ledger(directory, RUN, disk=disk)
     for number in range(BUSY):
-        ledger.commit(decision(number)).wait(timeout=20)
+        ledger.commit(decision(number)).wait(timeout=60)
     return ledger
 
 
@@ -64,11 +64,11 @@ def found(path: pathlib.Path) -> tuple[Flaw | None, int]:
 def test_a_busy_run_writes_over_room_made_ahead_and_closing_takes_it_away(tmp_path: pathlib.Path) -> None:
     disk, path = Watched(), tmp_path / f"{RUN}.jsonl"
     ledger = busy_ledger(tmp_path, disk)
-    assert disk.made.wait(20)
+    assert disk.made.wait(60)
     size = path.stat().st_size
     assert path.read_bytes().endswith(b"}\n" + ROOM)
     assert found(path) == (Flaw.UNFINISHED, 1 + BUSY)
-    ledger.commit(decision(BUSY), request(BUSY)).wait(timeout=20)
+    ledger.commit(decision(BUSY), request(BUSY)).wait(timeout=60)
     assert path.stat().st_size == size  # so there was nothing for the file system's journal
     assert found(path) == (Flaw.UNFINISHED, 3 + BUSY)
     glance = reading.glance(path)
@@ -82,7 +82,7 @@ def test_a_short_run_has_no_room(tmp_path: pathlib.Path) -> None:
     disk = Watched()
     ledger = open_ledger(tmp_path, RUN, disk=disk)
     for number in range(BUSY - 2):  # the closing record asks for one more
-        ledger.commit(decision(number)).wait(timeout=20)
+        ledger.commit(decision(number)).wait(timeout=60)
     ledger.close()
     assert not disk.asked.is_set()
 
@@ -90,10 +90,10 @@ def test_a_short_run_has_no_room(tmp_path: pathlib.Path) -> None:
 def test_more_than_there_is_room_for_goes_behind_it(tmp_path: pathlib.Path) -> None:
     disk, path = Watched(), tmp_path / f"{RUN}.jsonl"
     ledger = busy_ledger(tmp_path, disk)
-    assert disk.made.wait(20)
+    assert disk.made.wait(60)
     for number in range(5):
         ledger.submit(Event(name="big", data={"text": "x" * (len(ROOM) // 3)}))
-        ledger.commit(decision(100 + number)).wait(timeout=20)
+        ledger.commit(decision(100 + number)).wait(timeout=60)
     assert found(path) == (Flaw.UNFINISHED, 11 + BUSY)
     ledger.close()
     assert found(path) == (None, 12 + BUSY)
@@ -102,8 +102,8 @@ def test_more_than_there_is_room_for_goes_behind_it(tmp_path: pathlib.Path) -> N
 def test_a_disk_without_a_place_for_room_still_takes_records(tmp_path: pathlib.Path) -> None:
     disk = Watched(no_place=True)
     ledger = busy_ledger(tmp_path, disk)
-    assert disk.asked.wait(20)
-    ledger.write(decision(BUSY), timeout=20)
+    assert disk.asked.wait(60)
+    ledger.write(decision(BUSY), timeout=60)
     ledger.close()
     assert found(tmp_path / f"{RUN}.jsonl") == (None, 3 + BUSY)
 
@@ -111,7 +111,7 @@ def test_a_disk_without_a_place_for_room_still_takes_records(tmp_path: pathlib.P
 def test_a_failed_sync_of_room_is_as_final_as_any(tmp_path: pathlib.Path) -> None:
     disk = Watched(breaks=True)
     ledger = busy_ledger(tmp_path, disk)
-    assert disk.asked.wait(20)
+    assert disk.asked.wait(60)
     with pytest.raises(LedgerUnwritable, match="Input/output error"):
         ledger.close()
     assert not ledger.commit(decision(BUSY)).durable
@@ -121,11 +121,11 @@ def test_a_failed_sync_of_room_is_as_final_as_any(tmp_path: pathlib.Path) -> Non
 def test_whoever_follows_a_run_sees_records_written_over_room(tmp_path: pathlib.Path) -> None:
     disk, path = Watched(), tmp_path / f"{RUN}.jsonl"
     ledger = busy_ledger(tmp_path, disk)
-    assert disk.made.wait(20)
+    assert disk.made.wait(60)
     with path.open("rb") as file:
         assert len(list(reading.read(file))) == 1 + BUSY
         for number in range(3):
-            ledger.write(result(number), timeout=20)
+            ledger.write(result(number), timeout=60)
             (new,) = reading.read(file)
             assert isinstance(new, Line)
             assert new.seq == 1 + BUSY + number
@@ -164,7 +164,7 @@ def test_a_killed_busy_run_is_unfinished_and_no_more(tmp_path: pathlib.Path) -> 
 )
 def test_room_counts_only_at_the_end_and_only_as_spaces(tmp_path: pathlib.Path, change: object, flaw: Flaw) -> None:
     ledger = open_ledger(tmp_path, RUN)
-    ledger.write(decision(1), timeout=20)
+    ledger.write(decision(1), timeout=60)
     path = tmp_path / f"{RUN}.jsonl"
     changed = tmp_path / "changed"
     changed.write_bytes(change(path.read_bytes()))  # type: ignore[operator]

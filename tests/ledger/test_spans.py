@@ -199,7 +199,7 @@ def test_a_span_of_another_thread_still_belongs_to_the_run(send: Callable[..., R
         with tracing.span(RUN):
             thread = threading.Thread(target=elsewhere)
             thread.start()
-            thread.join(10)
+            thread.join(60)
 
     receiver = send(work)
     assert receiver.named("mem_codecli.runner.spawn").parent == receiver.named("mem_codecli.run").id

@@ -69,7 +69,7 @@ def test_what_was_acknowledged_survives_being_killed_at_any_moment(tmp_path: pat
         lines = [line for line, _ in zip(child.stdout, range(kill_after), strict=False)]
         os.kill(child.pid, signal.SIGKILL)
         lines += [line for line in child.stdout if line.endswith("\n")]
-        child.wait(10)
+        child.wait(60)
         child.stdout.close()
         for kind, qa_id in (line.split() for line in lines):
             acknowledged[kind].add(qa_id)

@@ -54,7 +54,7 @@ def served(service: Starlette) -> Iterator[str]:
     thread.start()
     yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     server.should_exit = True
-    thread.join(10)
+    thread.join(60)
     listening.close()
 
 
@@ -66,7 +66,7 @@ def open_url(store: Embedded) -> Iterator[str]:
 def call(url: str, path: str, body: object = None, *, method: str = "POST", **headers: str) -> tuple[int, Any]:
     import http.client
 
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=10)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
     data = body if isinstance(body, bytes) else msgspec.json.encode(body)
     given = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json", **headers}
     connection.request(method, path, None if method == "GET" else data, given)
@@ -201,7 +201,7 @@ class Stub:
     def close(self) -> None:
         self.server.shutdown()
         self.server.server_close()
-        self._thread.join(5)
+        self._thread.join(60)
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ def test_without_a_token_no_page_of_a_browser_is_served(open_url: str, headers: 
 
 def test_a_request_that_announces_too_much_is_not_waited_for(url: str) -> None:
     host, _, port = url.removeprefix("http://").partition(":")
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
         head = f"POST /v1/qa/search HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json"
         connection.sendall(f"{head}\r\nContent-Length: 99999999999999\r\n\r\n".encode())
         assert connection.recv(100).startswith(b"HTTP/1.1 413")

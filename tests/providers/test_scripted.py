@@ -33,7 +33,7 @@ def events(provider: Provider, *messages: Message) -> list[ModelEvent]:
     async def collect() -> list[ModelEvent]:
         return [event async for event in provider.stream(ModelRequest("any", messages))]
 
-    return asyncio.run(asyncio.wait_for(collect(), 10))
+    return asyncio.run(asyncio.wait_for(collect(), 60))
 
 
 def text_of(stream: list[ModelEvent]) -> str:

@@ -120,7 +120,7 @@ def test_memory_that_nobody_maps_is_limited_too(memory_place: Place) -> None:
         assert not dead.exists()
         group.take_in(greedy.pid)
         assert group.exhausted() is None
-        greedy.communicate(b"\n", timeout=30)
+        greedy.communicate(b"\n", timeout=60)
         assert greedy.returncode == -signal.SIGKILL
         assert (group.exhausted(), group.exhausted()) == (MEMORY, None)
     assert not [name for name in os.listdir(memory_place.directory) if name.startswith(f"signoff-{os.getpid()}-")]
@@ -135,7 +135,7 @@ def test_too_many_processes_are_refused() -> None:
         subprocess.Popen(["sh", "-c", FORKING], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as bomb,
     ):
         group.take_in(bomb.pid)
-        _, said = bomb.communicate(b"\n", timeout=30)
+        _, said = bomb.communicate(b"\n", timeout=60)
         assert b"fork" in said
         assert group.exhausted() == PIDS
 

@@ -200,6 +200,6 @@ def test_who_waits_for_a_jobs_end_is_told_once_whenever_they_ask(running: Jobs) 
     told: list[int | None] = []
     over = threading.Event()
     running.when_over(job.id, lambda ended: (told.append(ended.status), over.set()))
-    assert over.wait(10)
+    assert over.wait(60)
     running.when_over(job.id, lambda ended: told.append(ended.status))
     assert told == [3, 3]

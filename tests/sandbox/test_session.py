@@ -19,7 +19,7 @@ from signoff.sandbox.profile import Limits, Profile
 from signoff.sandbox.session import Session
 from tests.clauses import requirement
 
-QUICK = Limits(timeout_ms=20_000, grace_ms=300)
+QUICK = Limits(timeout_ms=120_000, grace_ms=2_000)
 
 
 @pytest.fixture
@@ -74,14 +74,14 @@ def test_a_command_that_does_not_read_its_input_does_not_stop_us(session: Sessio
 
 @requirement("CLU-027")
 def test_time_is_limited_and_the_whole_family_is_ended(session: Session) -> None:
-    outcome = sh(session, "trap '' TERM; (trap '' TERM; sleep 60) & sleep 60", timeout_ms=200)
+    outcome = sh(session, "trap '' TERM; (trap '' TERM; sleep 60) & sleep 60", timeout_ms=2_000)
     assert (outcome.timed_out, outcome.status, outcome.signal) == (True, 124, signal.SIGKILL)
     assert sh(session, "ls /proc | grep -c '^[0-9]'").stdout.text().strip() <= "4"
     assert Limits().timeout_ms == 300_000
 
 
 def test_a_command_that_heeds_sigterm_may_say_goodbye(session: Session) -> None:
-    outcome = sh(session, "trap 'echo bye; exit 0' TERM; while :; do sleep 0.05; done", timeout_ms=200)
+    outcome = sh(session, "trap 'echo bye; exit 0' TERM; while :; do sleep 0.05; done", timeout_ms=2_000)
     assert (outcome.timed_out, outcome.stdout.data) == (True, b"bye\n")
 
 
@@ -155,7 +155,7 @@ def test_many_long_words_arrive(session: Session) -> None:
 
 def test_several_threads_run_at_once(session: Session) -> None:
     """Each waits for all the others inside: one after the other they would never end."""
-    barrier = threading.Barrier(4, timeout=15)
+    barrier = threading.Barrier(4, timeout=60)
     results: list[int | None] = []
 
     def one() -> None:

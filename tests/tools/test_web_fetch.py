@@ -61,7 +61,7 @@ class Site:
     def close(self) -> None:
         self.server.shutdown()
         self.server.server_close()
-        self._thread.join(5)
+        self._thread.join(60)
 
 
 @pytest.fixture
@@ -247,7 +247,7 @@ def test_a_server_that_drips_is_cut_off(tmp_path: pathlib.Path) -> None:
         assert code == "tool.timeout"
     finally:
         over.set()
-        thread.join(5)
+        thread.join(60)
         listener.close()
 
 
