@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Iterator
 
@@ -40,7 +41,10 @@ def built(source: pathlib.Path, target: pathlib.Path) -> bytes:
 def test_a_wheel_has_the_same_bytes_wherever_and_whenever_it_is_built(tmp_path: pathlib.Path) -> None:
     copy = tmp_path / "elsewhere"
     shutil.copytree(
-        ROOT, copy, copy_function=shutil.copyfile, ignore=shutil.ignore_patterns(".venv", "__pycache__", ".*_cache")
+        ROOT,
+        copy,
+        copy_function=shutil.copyfile,
+        ignore=shutil.ignore_patterns(".venv", "__pycache__", ".*_cache", ".hypothesis"),
     )  # copyfile: another date, other modes
     assert built(ROOT, tmp_path / "one") == built(copy, tmp_path / "two")
 
@@ -72,11 +76,10 @@ def interpreter(version: str) -> str | None:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
-    """A directory that others can enter too, with the wheel in it."""
-    folder = pathlib.Path("/tmp") / tmp_path_factory.mktemp("release").name
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(mode=0o755)
+def place() -> Iterator[pathlib.Path]:
+    """A directory that others can enter too, with the wheel in it. Each worker of a test run has its own."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="release-", dir="/tmp"))
+    folder.chmod(0o755)
     built(ROOT, folder)
     (folder / "scripts").mkdir()
     for name in ("scripts/smoke.py", "examples/agent.py"):
