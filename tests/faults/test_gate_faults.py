@@ -111,9 +111,9 @@ class FailingDisk(DiskThatCounts):
         if self.left == 0:
             raise OSError(self.error, os.strerror(self.error))
 
-    def write(self, descriptor: int, data: bytes) -> int:
+    def write(self, descriptor: int, data: bytes, at: int) -> int:
         self._tick()
-        return super().write(descriptor, data)
+        return super().write(descriptor, data, at)
 
     def sync(self, descriptor: int) -> None:
         self._tick()

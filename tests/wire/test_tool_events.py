@@ -119,3 +119,30 @@ def test_a_block_of_progress_reads_like_its_lines() -> None:
     duplicate = line.replace(b'"stage"', b'"stage":"x","stage"')
     for odd in (line * 2 + duplicate, line + b"\n" + line, line + b"text\n", line.replace(b'"t"', b'"\\n"') * 2):
         assert tool_events.read_block(odd, True, True) is None
+
+
+def test_a_few_lines_that_came_together_read_like_each_of_them() -> None:
+    result = b'{"v":1,"type":"tool.result","ts":1,"id":"a","ok":true,"output":{"n":[{"k":1}]}}\n'
+    request = b'{"v":1,"type":"tool.request","ts":"5","id":"b","tool":"sh","action":"exec","args":{"command":"ls"}}\n'
+    for lines in ([request], [result, request], [result, result, request]):
+        assert tool_events.read_few(b"".join(lines)) == [read_bare(line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        b'{"v":1,"type":"policy.ack","ts":1,"id":"a","id":"b"}\n',
+        b'{"v":1,"type":"policy.ack","ts":1,"id":"a"}{"v":1,"type":"policy.ack","ts":1,"id":"b"}\n{\n"v":1,"type":"policy.ack","ts":1,"id":"c"}\n',
+        b'{"v":1,"type":"policy.ack","ts":1,"id":"a"}\n\n',
+        b'{"v":1,"type":"policy.ack","ts":1,"id":"a"}\ntext\n',
+        b'{"v":1,"type":"policy.ack","ts":1,"id":"a\\u0041"}\n',
+        b'{"v":1,"type":"policy.ack","ts":1,"id":""}\n',
+        b'{"v":1,"type":"policy.ack","ts":"soon","id":"a"}\n',
+        b'{"v":1,"type":"policy.ack" ,"ts" :1,"id":"a"}\n',
+        b'{"v":2,"type":"policy.ack","ts":1,"id":"a"}\n',
+        b'{"v":1,"type":"policy.ack","ts":1,"id":"\xff"}\n',
+        b'{"v":1}\n',
+    ],
+)
+def test_a_few_lines_of_which_one_is_odd_are_looked_at_one_by_one(odd: bytes) -> None:
+    assert tool_events.read_few(odd) is None

@@ -266,7 +266,8 @@ class Ledger:
             known = self._failed(error)
         finally:
             self._at_disk.release()
-        _tell(known)
+        if known:
+            _tell(known)
 
     def _write_ahead(self) -> None:
         """Make room for what is to come. For the committer, whom nobody waits for."""

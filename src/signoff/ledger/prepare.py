@@ -64,17 +64,16 @@ class Preparation:
                     return record  # as nearly always, and somebody waits for this one
                 return replace(record, name=text(name), reason=text(reason), matches=matches)
             case Request():
-                said = {"name": text(record.name), "rationale": text(record.rationale)}
-                return replace(record, **self._arguments(record.args), **said)
+                arguments = self._arguments(record.args)
+                return replace(record, name=text(record.name), rationale=text(record.rationale), **arguments)
             case Review():
                 said = {"question": text(record.question), "rejection": text(record.rejection)}
                 return replace(record, **said, amendment=self._words(record.amendment))
             case Result(artifacts=effects):
                 if effects.files_changed or effects.commands_run:
                     effects = Effects(texts(effects.files_changed), texts(effects.commands_run), effects.exit_status)
-                said = {"name": text(record.name)}
-                error = self._failure(record.error)
-                return replace(record, **self._arguments(record.args), **said, error=error, artifacts=effects)
+                name, error, arguments = text(record.name), self._failure(record.error), self._arguments(record.args)
+                return replace(record, name=name, error=error, artifacts=effects, **arguments)
             case Event():
                 return replace(record, data=value(record.data))
             case Genesis():

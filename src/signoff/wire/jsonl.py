@@ -9,13 +9,23 @@ import enum
 
 import msgspec
 
-from signoff.wire.tool_events import PREFIX, Failure, ToolEvent, ToolProgress, read_bare, read_block, read_prefixed
+from signoff.wire.tool_events import (
+    PREFIX,
+    Failure,
+    ToolEvent,
+    ToolProgress,
+    read_bare,
+    read_block,
+    read_few,
+    read_prefixed,
+)
 
 MAX_LINE = 8 * 1024 * 1024
 
 _BRACE, _AT, _NEWLINE = b"{", b"@", b"\n"
 _BLANK_OR_QUOTE = b' \t\r"}'
 PATIENCE = 256  # so many marks inside lines, and the search goes for line beginnings only
+FEW = 400  # bytes of whole event lines that are tried at once: what an agent says between two answers
 DENSE = 8  # so many reports of progress in a row, and the rest of the buffer is tried as a block
 
 
@@ -92,6 +102,8 @@ class Scanner:
 
     def scan(self, buffer: bytearray, end: int, *, final: bool = False) -> Scan:
         """Look at buffer[:end]. `final`: nothing follows, so nothing is kept."""
+        if 0 < end <= FEW and (few := self._few(buffer, end)):
+            return Scan([Found(few, 0, end)], [], end)
         pieces: list[Text | Found] = []
         failures: list[Failure] = []
         text = at = 0
@@ -123,6 +135,17 @@ class Scanner:
         self.failed += len(failures)
         return Scan(pieces, failures, keep)
 
+    def _few(self, buffer: bytearray, end: int) -> list[ToolEvent] | None:
+        """The events, where nothing else was read and each of them counts."""
+        if not (buffer[0] == _BRACE[0] and buffer[end - 1] == _NEWLINE[0] and self._line_start and self._modes.bare):
+            return None
+        few = read_few(bytes(buffer[:end]))
+        if few is None or not self._trust.admits_all(few):
+            return None
+        self.events += len(few)
+        self._row = 0
+        return few
+
     def _lines(
         self, buffer: bytearray, start: int, stop: int, end: int, failures: list[Failure]
     ) -> tuple[list[ToolEvent], int]:
@@ -153,8 +176,6 @@ class Scanner:
 
     def _candidate(self, buffer: bytearray, at: int, end: int) -> int:
         """The next line that begins like an event, or -1."""
-        if at < end and buffer[at] == _BRACE[0] and self._modes.bare and (at or self._line_start):
-            return at  # as nearly always where events follow each other
         brace = self._line_beginning(buffer, _BRACE, at, end) if self._modes.bare else -1
         prefix = self._line_beginning(buffer, _AT, at, end if brace < 0 else brace) if self._modes.prefix else -1
         return brace if prefix < 0 else prefix

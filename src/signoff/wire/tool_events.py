@@ -116,6 +116,21 @@ def read_bare(line: bytes) -> ToolEvent | Failure | None:
         return _failure(error, line) if _claims_to_be_event(line) else None
 
 
+def read_few(block: bytes) -> list[ToolEvent] | None:
+    """Bare lines that came together, a result and the next request, say, as `read_bare` reads each of them. None where any
+    needs a closer look."""
+    if block.count(b"}\n{") + 1 != block.count(b"\n"):  # so that no object goes over the end of a line
+        return None
+    try:
+        events = _decoder.decode_lines(block)
+        for event in events:
+            _check_time(event.ts)
+            _check_id(event.id)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ParseError):
+        return None
+    return events if len(events) == block.count(b"\n") and _plainly_strict(block, events) else None
+
+
 def read_block(block: bytes, prefixed: bool, bare: bool) -> list[ToolEvent] | None:
     """Many whole lines at once, at the speed of the decoder. None where any of them needs a closer look.
 
@@ -155,14 +170,14 @@ def _decode(payload: bytes) -> ToolEvent:
         raise InvalidJson(str(error)) from error
     except RecursionError as error:
         raise InvalidJson("nested too deeply") from error
-    if not _plainly_strict(payload, event):
+    if not _plainly_strict(payload, [event]):
         strict_json.loads(payload)
     _check_time(event.ts)
     _check_id(event.id)
     return event
 
 
-def _plainly_strict(payload: bytes, event: ToolEvent) -> bool:
+def _plainly_strict(payload: bytes, events: list[ToolEvent]) -> bool:
     """True where the strict reader could find nothing more to refuse; False says nothing.
 
     Short, ASCII, no escapes: no endless number, no surrogate. No blank before a colon: then every key in the line shows as
@@ -173,7 +188,7 @@ def _plainly_strict(payload: bytes, event: ToolEvent) -> bool:
     if b" :" in payload or b"\t:" in payload or b"\r:" in payload:
         return False
     shallow = payload.count(b"{") + payload.count(b"[") <= strict_json.MAX_DEPTH
-    return shallow and payload.count(b'":') == _keys(event)
+    return shallow and payload.count(b'":') == sum(map(_keys, events))
 
 
 def _keys(event: ToolEvent) -> int:
