@@ -59,6 +59,10 @@ class Match(msgspec.Struct, frozen=True):
     constraints: dict[str, object] | None = None
     expires_in_ms: int | None = None
 
+    def cited(self) -> dict[str, str]:
+        said = {"rule_id": self.rule_id, "decision": self.decision.word, "source": str(self.source)}
+        return {**said, "reason": self.reason} if self.reason else said
+
 
 class Judgement(msgspec.Struct, frozen=True):
     """One aspect with its own verdict: a line of the explanation. No aspect: the call as a whole."""
@@ -75,6 +79,11 @@ class Verdict(msgspec.Struct, frozen=True, dict=True):  # with a place to keep w
     @functools.cached_property
     def matches(self) -> tuple[Match, ...]:
         return tuple([match for judgement in self.judgements for match in judgement.matches])
+
+    @functools.cached_property
+    def cited(self) -> tuple[dict[str, str], ...]:
+        """Every rule that spoke, as a record has it."""
+        return tuple([match.cited() for match in self.matches])
 
     @functools.cached_property
     def winner(self) -> Match | None:

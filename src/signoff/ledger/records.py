@@ -15,7 +15,7 @@ import msgspec
 from signoff.domain.call import Failure, ToolCall, ToolResult
 from signoff.domain.intent import Action
 from signoff.domain.settings import Redact
-from signoff.domain.verdict import Match, Verdict
+from signoff.domain.verdict import Verdict
 
 FORMAT = 1
 UNGUARDED = "none"  # the `sandbox` of a run whose commands somebody else starts
@@ -185,15 +185,10 @@ def decision_of(
         reason=reason or (winner.reason if winner and winner.reason else ""),
         trace_id=call.trace_id,
         verdict=verdict.decision.word,
-        matches=tuple([_match(match) for match in verdict.matches]),
+        matches=verdict.cited,
         sandboxed=sandboxed,
         enforced=enforced,
     )
-
-
-def _match(match: Match) -> dict[str, Any]:
-    said = {"rule_id": match.rule_id, "decision": match.decision.word, "source": str(match.source)}
-    return {**said, "reason": match.reason} if match.reason else said
 
 
 def result_of(call: ToolCall, result: ToolResult, *, sandboxed: bool = True) -> Result:

@@ -20,7 +20,8 @@ class ControlWriter:
         os.set_blocking(descriptor, False)
         self._descriptor = descriptor
         self._on_lost = on_lost
-        self._lock = threading.Condition()
+        self._lock = threading.Lock()
+        self._more = threading.Condition(self._lock)
         self._backlog: deque[memoryview] = deque()
         self._size = 0
         self._drainer: threading.Thread | None = None
@@ -33,16 +34,16 @@ class ControlWriter:
         with self._lock:
             if self._over():
                 return False
-            rest = memoryview(line)
+            written = 0
             if not self._backlog:
                 try:
-                    rest = rest[os.write(self._descriptor, rest) :]
+                    written = os.write(self._descriptor, line)
                 except BlockingIOError:
                     pass
                 except OSError as error:
                     reason = self.lost = os.strerror(error.errno or 0)
-            if reason is None and rest:
-                reason = self._queue(rest)
+            if reason is None and written < len(line):
+                reason = self._queue(memoryview(line)[written:])
         if reason is not None:
             self._on_lost(reason)
             return False
@@ -57,14 +58,14 @@ class ControlWriter:
         if self._drainer is None:
             self._drainer = threading.Thread(target=self._drain, name="signoff-control", daemon=True)
             self._drainer.start()
-        self._lock.notify()
+        self._more.notify()
         return None
 
     def _drain(self) -> None:
         while True:
             with self._lock:
                 while not self._backlog and not self._over():
-                    self._lock.wait()
+                    self._more.wait()
                 if self._over():
                     return
             select.select([], [self._descriptor], [], PATIENCE)
@@ -97,5 +98,5 @@ class ControlWriter:
         with self._lock:
             if not self._closed:
                 self._closed = True
-                self._lock.notify()
+                self._more.notify()
                 os.close(self._descriptor)
