@@ -1,8 +1,10 @@
 """The peer: concurrent, ordered, strict, cancellable both ways, and nothing is left behind."""
 
 import asyncio
+import gc
 import json
 import random
+import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -183,6 +185,26 @@ def test_cancel_request_ends_the_handler_and_is_answered_with_its_code() -> None
         assert (failed.value.rpc_code, agent.running) == (-32800, {})
 
     run(work)
+
+
+def test_an_error_answer_is_gone_with_whoever_caught_it() -> None:
+    async def refuse(_call: Call, _params: Any) -> object:
+        raise RequestFailed(1, "no")
+
+    async def work() -> None:
+        _agent, client = pair({"_refuse": refuse})
+        try:
+            await client.request("_refuse", {})
+        except RequestFailed as error:
+            caught = weakref.ref(error)
+        await settle()
+        assert caught() is None
+
+    gc.disable()  # it must not need a search for cycles
+    try:
+        run(work)
+    finally:
+        gc.enable()
 
 
 @requirement("ACP-103")

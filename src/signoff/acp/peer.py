@@ -289,6 +289,7 @@ class Peer:
             self.pending.pop(number, None)
             if not future.cancel() and not future.cancelled():
                 future.exception()  # looked at, also where the wait ended before it came
+            del future  # it holds the error, and the error this frame
         return self._read_result(method, raw)
 
     def _read_result(self, method: str, raw: msgspec.Raw) -> Any:
