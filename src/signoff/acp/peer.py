@@ -136,7 +136,14 @@ class Peer:
         key = frame.id if frame.id is not None else object()
         call = Call(self, frame.method, frame.id, next(self._numbers), key)
         try:
-            outcome = self._handle(call, frame.params)
+            handler = self._handlers.get(call.method)
+            if handler is None:
+                raise method_not_found(call.method)
+            if len(self.running) >= self._limits.requests:
+                raise RequestFailed(jsonrpc.INTERNAL_ERROR, "too many requests at once", {"code": "overload"})
+            if key in self.running:
+                raise RequestFailed(jsonrpc.INVALID_REQUEST, f"a request with the id {call.id!r} is still running")
+            outcome = handler(call, self._typed(call.method, frame.params))
         except Exception as error:  # a mistake in a handler must not end the connection
             self._refuse(call, error)
         else:
@@ -144,16 +151,6 @@ class Peer:
                 self._start(call, self._answer_later(call, outcome))
             else:
                 self._answer(call, outcome)
-
-    def _handle(self, call: Call, params: msgspec.Raw) -> object:
-        handler = self._handlers.get(call.method)
-        if handler is None:
-            raise method_not_found(call.method)
-        if len(self.running) >= self._limits.requests:
-            raise RequestFailed(jsonrpc.INTERNAL_ERROR, "too many requests at once", {"code": "overload"})
-        if call.id in self.running:
-            raise RequestFailed(jsonrpc.INVALID_REQUEST, f"a request with the id {call.id!r} is still running")
-        return handler(call, self._typed(call.method, params))
 
     def _typed(self, method: str, params: msgspec.Raw) -> Any:
         row = self._own.get(method) or acp_schema.PROTOCOL_METHODS.get(method)

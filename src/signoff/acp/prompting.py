@@ -58,7 +58,7 @@ class Prompting:
             timer = loop.call_later(self._terms.timeout_s, live.interrupt, Interruption.TIMED_OUT)
         if self._terms.asks:
             first = functools.partial(self._ask_about, live, call, typed)
-        else:
+        elif self._telemetry.heard:
             self._telemetry.tell(Name.PROMPT_STARTED, live.id, call)
         try:
             end = await live.work(parts, _command(typed) if typed.startswith("/") else None, first)
@@ -86,7 +86,8 @@ class Prompting:
 
     def _ended(self, live: Live, call: Call, end: TurnEnd) -> schema.PromptResponse:
         if live.interrupted is None and end.reason not in _OTHERWISE:
-            self._telemetry.tell(Name.PROMPT_COMPLETED, live.id, call, stopReason=STOPS[end.reason])
+            if self._telemetry.heard:
+                self._telemetry.tell(Name.PROMPT_COMPLETED, live.id, call, stopReason=STOPS[end.reason])
             return schema.PromptResponse(stopReason=STOPS[end.reason])
         if live.interrupted is Interruption.TIMED_OUT:
             self._telemetry.tell(Name.PROMPT_TIMED_OUT, live.id, call)

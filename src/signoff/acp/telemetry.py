@@ -1,6 +1,6 @@
 """What the agent side does, for whoever operates it. Not a part of ACP: no method, no payload ever carries any of it.
 
-An embedder hands in a sink; without one events are counted and nothing else is made of them. A sink that fails is told
+An embedder hands in a sink; without one events are counted, if they are told at all: who has many to tell asks first. A sink that fails is told
 once and then left alone: what is observed never changes what happens.
 """
 
@@ -51,6 +51,7 @@ class Telemetry:
         counts: Counter[Name] | None = None,
     ) -> None:
         self._sink = sink
+        self.heard = sink is not None
         self._warn = warn
         self._clock = clock
         self._counts = Counter[Name]() if counts is None else counts
@@ -62,5 +63,5 @@ class Telemetry:
         try:
             self._sink(TelemetryEvent(name, session_id, call.internal_id, attributes, self._clock()))
         except Exception as error:  # a sink is somebody else's code
-            self._sink = None
+            self._sink, self.heard = None, False
             self._warn(f"the telemetry sink failed and is not called again: {error}")

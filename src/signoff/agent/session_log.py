@@ -154,11 +154,13 @@ class SessionLog:
         """On return the event outlives this process; with `sync` soon the loss of power too. With `hold` it goes out with
         the next one, in one write: for who appends that before anybody else has a turn."""
         entry = Entry(int(self._clock() * 1_000), event)
-        self._held += _encoder.encode_lines((entry,))
-        if not hold:
-            lines, self._held = self._held, b""
-            if (written := os.write(self._descriptor, lines)) < len(lines):
-                write_whole(self._descriptor, lines[written:])
+        lines = _encoder.encode_lines((entry,))
+        if self._held:
+            lines, self._held = self._held + lines, b""
+        if hold:
+            self._held = lines
+        elif (written := os.write(self._descriptor, lines)) < len(lines):
+            write_whole(self._descriptor, lines[written:])
         if sync and not self._syncing.wanted:
             self._syncing.want()
         self._on_append(entry)
