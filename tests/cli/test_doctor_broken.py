@@ -101,6 +101,18 @@ def beginning_lost(home: Path) -> None:
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
 
 
+def copy_damaged(home: Path) -> None:
+    put(home / "ws/notes", "old")
+    assert (
+        signoff("tools", "call", "write_file", "--args", '{"path": "notes", "content": "new"}', cwd=home / "ws").status
+        == 0
+    )
+    (copy,) = (
+        path for path in (home / STATE / "undo/objects").rglob("*") if path.is_file() and path.read_text() == "old"
+    )
+    copy.write_text("bad", encoding="utf-8")
+
+
 def key_replaced(home: Path) -> None:
     recorded(home)
     key = put(home / STATE / "ledger.key", "k" * 32)
@@ -123,6 +135,8 @@ BROKEN: dict[str, tuple[Callable[[Path], object], int]] = {
     "sessions.index": (lambda home: put(home / STATE / "sessions/index.db", "no database, or not any more"), 0),
     "sessions.damaged": (beginning_lost, 0),
     "sessions.unreadable": (lambda home: put(home / STATE / "sessions", "a file in its place"), 1),
+    "undo.damaged": (copy_damaged, 0),
+    "undo.unreadable": (lambda home: put(home / STATE / "undo/calls", "a file in its place"), 0),
     "ledger.key_replaced": (key_replaced, 0),
     "ledger.head": (lambda home: put(Path(f"{recorded(home)}.sig"), "no head"), 1),
     "directories.closed": (lambda home: put(home / STATE, "a file in its place"), 1),

@@ -187,6 +187,7 @@ CHECKS: Mapping[str, Callable[[Surroundings], Finding]] = {
     "locks": files.locks,
     "clock": records.clock,
     "ledger": records.ledger,
+    "undo": records.undo,
     "sessions": records.sessions,
     "memory": records.memory,
 }

@@ -5,6 +5,7 @@ import os
 import sqlite3
 import stat
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from signoff.agent import session_log
@@ -16,9 +17,13 @@ from signoff.ledger.place import KEY_BYTES, RUN_ID, SUFFIX
 from signoff.ledger.verify import Flaw, verify
 from signoff.sandbox import ground
 from signoff.sandbox.placeholders import left
+from signoff.undo import records as undo_records
+from signoff.undo.objects import Objects
+from signoff.undo.states import Kind
 
 RUNS, RUN_BYTES = 20, 64 << 20  # how many of the newest runs are verified, and how much of them
 SESSIONS = 50
+CALLS, UNDO_S = 20, 2.0
 MEMORY_S = 3.0
 AHEAD_MS = 60_000  # clocks of machines that share a home may differ a little
 SETTLED_MS = 10_000  # the key is made with the first run
@@ -80,6 +85,39 @@ def ledger(here: Surroundings) -> Finding:
         lines = "\n".join(f"{name}: {key}" for key, name in signers.items())
         return warn("ledger.signers", "runs were signed with different keys", lines, fix)
     return ok(f"ledgers verified: {len(names)}", str(runs) if names else None)
+
+
+def undo(here: Surroundings) -> Finding:
+    """Could the newest calls still be put back?"""
+    try:
+        directory = str(locations.undo(here.environ))
+        calls = undo_records.files(directory)[-CALLS:]
+    except (SignoffError, OSError) as error:
+        return warn("undo.unreadable", "what calls changed cannot be read", str(error), "Make the directory yours.")
+    objects, deadline = Objects(os.path.join(directory, "objects")), time.monotonic() + UNDO_S
+    lost: list[str] = []
+    for path in reversed(calls):
+        if time.monotonic() < deadline:
+            lost += _lost(path, objects)
+    if lost:
+        fix = '"signoff undo" refuses these calls, and puts back the others.'
+        return warn("undo.damaged", "not every call can be put back", "\n".join(lost[:CALLS]), fix)
+    return ok(f"calls looked at that can be put back: {len(calls)}")
+
+
+def _lost(path: str, objects: Objects) -> Iterator[str]:
+    """What is missing to put one call back."""
+    call = undo_records.read(path)
+    if call is None:
+        if os.path.exists(path):  # else it was cleared away meanwhile
+            yield f"{path} cannot be read"
+        return
+    for entry in call.entries:
+        try:
+            if entry.before.kind is Kind.FILE:
+                objects.content(entry.before.content)
+        except (SignoffError, OSError) as error:
+            yield f"{call.run_id} {entry.path}: {error}"
 
 
 def sessions(here: Surroundings) -> Finding:
