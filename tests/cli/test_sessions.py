@@ -115,3 +115,15 @@ def test_a_killed_run_is_gone_on_with(workspace: Path, moment: str) -> None:
     answered = [message["tool_request_id"] for message in messages if message["role"] == "tool"]
     assert answered == asked
     assert len(listed(workspace)) == 1
+
+
+def test_what_is_no_file_among_the_sessions_is_passed_over(workspace: Path, home: Path) -> None:
+    assert signoff("run", "-m", "echo/echo", "hello", cwd=workspace).status == 0
+    folder = home / ".local/state/signoff/sessions"
+    os.mkfifo(folder / "01a1e35e-2267-7091-9097-44e292cd91d4.jsonl")
+    (folder / "index.db").unlink(missing_ok=True)
+    assert len(listed(workspace)) == 1
+    checks = {
+        check["id"]: check["code"] for check in json.loads(signoff("doctor", "--json", cwd=workspace).out)["checks"]
+    }
+    assert checks["sessions"] == "sessions.damaged"

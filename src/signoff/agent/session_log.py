@@ -16,6 +16,7 @@ from signoff.domain.call import ToolCall
 from signoff.domain.errors import NotFound, ToolConflict
 from signoff.domain.event import PlanEntry
 from signoff.domain.unreadable import UNREADABLE
+from signoff.files import regular
 from signoff.files.lock import try_acquire
 from signoff.providers.provider import Message
 
@@ -217,7 +218,7 @@ def write_whole(descriptor: int, data: bytes) -> None:
 
 def read(path: str) -> Iterator[Entry]:
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=regular.opener) as file:
             for line in file:
                 try:
                     yield _decoder.decode(line)

@@ -141,7 +141,10 @@ def sessions(here: Surroundings) -> Finding:
 
 
 def _begins(path: Path) -> bool:
-    first = next(session_log.read(str(path)), None)
+    try:
+        first = next(session_log.read(str(path)), None)
+    except OSError:  # a pipe, a link
+        return False
     return first is not None and isinstance(first.what, session_log.Opened)
 
 

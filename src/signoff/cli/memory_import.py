@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from signoff.memory.embedded import Embedded
     from signoff.memory.interface import Candidate
 
+LONGEST = 64 * 1024 * 1024  # characters
+
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(dir_okay=False, path_type=Path))
@@ -64,7 +66,10 @@ def _told(path: Path, project: str, *, keep_project: bool) -> "list[tuple[int, C
     from signoff.memory.notes import exported, items, sections
 
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            text = file.read(LONGEST + 1)
+        if len(text) > LONGEST:
+            raise ValueError(f"it has more than {LONGEST} characters")
         known = items(text) if path.suffix == ".json" else exported(text)
     except (OSError, ValueError) as error:
         raise ConfigUnreadable(f"{path} cannot be read: {error}") from error

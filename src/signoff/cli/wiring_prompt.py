@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from signoff.memory.interface import Memory
 
 PLACEHOLDER = "{prompt}"
+LONGEST_PROMPT = 16 * 1024 * 1024  # characters
 LONGEST_TAIL = 2_000  # characters of each stream that the next run may look back on
 
 
@@ -116,6 +117,9 @@ def _read(given: str) -> str:
         return given
     try:
         with open(given[1:], encoding="utf-8") as file:
-            return file.read()
+            prompt = file.read(LONGEST_PROMPT + 1)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the prompt from {given[1:]}: {error}") from error
+    if len(prompt) > LONGEST_PROMPT:
+        raise UsageError(f"the prompt in {given[1:]} has more than {LONGEST_PROMPT} characters")
+    return prompt

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from signoff.domain.settings import MemorySettings, Source
+from signoff.files import regular
 from signoff.ledger import reading
 from signoff.ledger.records import Event, Genesis, Line
 
@@ -84,7 +85,7 @@ def _directories(workspace: Path) -> list[Path]:
 
 def _beginning(path: Path, longest: int) -> str:
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=regular.opener) as file:
             return file.read(longest).decode("utf-8", "replace")
     except OSError:
         return ""
@@ -92,8 +93,8 @@ def _beginning(path: Path, longest: int) -> str:
 
 def _end(path: Path, longest: int) -> str:
     try:
-        with path.open("rb") as file:
+        with open(os.path.realpath(path), "rb", opener=regular.opener) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - longest))
-            return file.read().decode("utf-8", "replace")
+            return file.read(longest).decode("utf-8", "replace")
     except OSError:
         return ""
