@@ -45,7 +45,8 @@ def real(path: str) -> str:
         except OSError:
             descriptor = -1
         break
-    return os.path.join(_place(descriptor, path), *reversed(missing))
+    place = _place(descriptor, path)
+    return os.path.join(place, *reversed(missing)) if missing else place
 
 
 def _place(descriptor: int, path: str) -> str:

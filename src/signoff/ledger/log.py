@@ -299,8 +299,10 @@ class Ledger:
 
 
 def _try(meanwhile: Callable[[], None]) -> None:
-    with contextlib.suppress(Exception):  # it is the caller's to notice, and not the disk's fault
+    try:
         meanwhile()
+    except Exception:  # noqa: S110  it is the caller's to notice, and not the disk's fault
+        pass
 
 
 def _tell(known: list[Ticket]) -> None:

@@ -5,7 +5,6 @@ is the data alone. So a run that syncs often gets a stretch of spaces behind its
 reader they are the beginning of a record that is not there yet. Closing cuts them off.
 """
 
-import contextlib
 import os
 import time
 
@@ -59,8 +58,10 @@ class Paper:
         left alone here because that takes longer.
         """
         if (size := self._end - self._safe_end) < PAGE:
-            with contextlib.suppress(OSError):
+            try:
                 os.posix_fadvise(self._file, self._safe_end, size, os.POSIX_FADV_DONTNEED)
+            except OSError:
+                pass
 
     def sync(self) -> None:
         before = time.monotonic()

@@ -56,7 +56,7 @@ class Preparation:
 
     def clean(self, record: Record) -> Record:
         """The record as it is written: free text and arguments redacted, digests filled in. Ids stay: they tie records."""
-        text, texts, value, replace = self._text, self._texts, self._value, msgspec.structs.replace
+        text, replace = self._text, msgspec.structs.replace
         match record:
             case Decision(name=name, reason=reason):
                 matches = tuple([self._match(match) for match in record.matches])
@@ -71,11 +71,12 @@ class Preparation:
                 return replace(record, **said, amendment=self._words(record.amendment))
             case Result(artifacts=effects):
                 if effects.files_changed or effects.commands_run:
-                    effects = Effects(texts(effects.files_changed), texts(effects.commands_run), effects.exit_status)
+                    files, commands = self._texts(effects.files_changed), self._texts(effects.commands_run)
+                    effects = Effects(files, commands, effects.exit_status)
                 name, error, arguments = text(record.name), self._failure(record.error), self._arguments(record.args)
                 return replace(record, name=name, error=error, artifacts=effects, **arguments)
             case Event():
-                return replace(record, data=value(record.data))
+                return replace(record, data=self._value(record.data))
             case Genesis():
                 command = self._words(record.command)
                 environment = {name: text(said) for name, said in record.environment.items()}  # the names are ours
@@ -131,7 +132,8 @@ class Preparation:
         if not text:
             return text
         try:
-            return well_formed(self._redactor.text(text))
+            said = self._redactor.text(text)
+            return said if said.isascii() else well_formed(said)
         except Exception:  # whatever went wrong: the original must not be written, and the record must
             return WITHHELD
 

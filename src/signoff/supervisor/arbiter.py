@@ -124,9 +124,9 @@ class Arbiter:
 
     def hear(self, channel: Channel, event: ParsedEvent) -> None:
         match event:
-            case Heard(_, events):
+            case Heard():
                 self.last_event = self._clock()
-                first, later = answers_first(events)
+                first, later = answers_first(event.events)
                 for number, each in enumerate(first, 1):
                     self._event(channel, each, alone=number == len(first))
                 for each in later:
@@ -139,12 +139,12 @@ class Arbiter:
 
     def _event(self, channel: Channel, event: ToolEvent, *, alone: bool) -> None:
         match event:
-            case ToolProgress():
-                pass
             case ToolRequest():
                 self._request(channel, event, alone)
             case ToolResult():
                 self._result(event)
+            case ToolProgress():
+                pass
             case PolicyAck():
                 self.tally.acknowledged = True
 

@@ -43,6 +43,8 @@ TRANSITIONS: dict[tuple[State, Step], State] = {
     (State.DENIED, Step.RESULT): State.COMPLETED,
     (State.DENIED_TIMEOUT, Step.RESULT): State.COMPLETED,
 }
+_ASKED = TRANSITIONS[State.NEW, Step.REQUEST]
+_ENDED = (State.COMPLETED, State.FAILED_TRANSPORT)
 
 
 class Pending(msgspec.Struct):
@@ -72,7 +74,7 @@ class Table:
         if known is not None:
             known.retries += 1
             return None
-        entry = Pending(request, TRANSITIONS[State.NEW, Step.REQUEST], now)
+        entry = Pending(request, _ASKED, now)
         self.waiting[request.id] = entry
         return entry
 
@@ -84,7 +86,7 @@ class Table:
             return None
         entry.state = target
         self.waiting.pop(call_id, None)
-        if target in (State.COMPLETED, State.FAILED_TRANSPORT):
+        if target in _ENDED:
             self.decided.pop(call_id, None)
         else:
             entry.decided_at = now

@@ -105,12 +105,12 @@ class Pump:
             self._on_failures(scan.failures)
         for piece in scan.pieces:
             match piece:
-                case Text(start, stop):
-                    self._write(view[start:stop])
-                case Found(events, start, stop):
+                case Found():
                     if self._show_events:
-                        self._write(view[start:stop])
-                    self._on_events(events)
+                        self._write(view[piece.start : piece.stop])
+                    self._on_events(piece.events)
+                case Text():
+                    self._write(view[piece.start : piece.stop])
 
     def _write(self, piece: memoryview) -> None:
         self.tail.add(piece)

@@ -41,7 +41,7 @@ class ToolRequest(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="
     @property
     def judged_action(self) -> Action:
         """Unknown is never milder than exec."""
-        return _ACTIONS.get(self.action, Action.EXEC)
+        return _ACTIONS.get(self.action, _STRICTEST)
 
 
 class ToolResult(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="tool.result"):
@@ -84,6 +84,7 @@ ToolEvent = ToolRequest | ToolResult | ToolProgress | PolicyAck
 TYPES = ("tool.request", "tool.result", "tool.progress", "policy.ack")
 
 _ACTIONS: dict[str, Action] = {action.value: action for action in Action}
+_STRICTEST = Action.EXEC
 _RFC3339 = late_pattern(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _MISSING = late_pattern(r"missing required field `(\w+)`")
 _PREFIXED_LINE = b"\n" + PREFIX
@@ -205,7 +206,8 @@ def _keys(event: ToolEvent) -> int:
         case PolicyAck():
             known, given = 4, (event.decision,)
     given += (event.run_id, event.trace, event.nonce)
-    return known + len(given) - given.count(None) + _keys_within(free) + _keys_within(event.trace)
+    within = (_keys_within(free) if free else 0) + (_keys_within(event.trace) if event.trace else 0)
+    return known + len(given) - given.count(None) + within
 
 
 def _keys_within(value: Any) -> int:
