@@ -1,5 +1,6 @@
 """What the model is told before the first word, and what a prompt brings along."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,18 @@ def test_modes_and_options_are_one_list() -> None:
     assert len(by_name["approval"].choices) == 4
     with pytest.raises(UsageError):
         mode_of("nonsense")
+
+
+def test_a_link_tells_another_page_of_the_project_and_nothing_else(tmp_path: Path) -> None:
+    project = tmp_path / "p"
+    (project / ".git").mkdir(parents=True)
+    (project / "AGENTS.md").write_text("tests first", encoding="utf-8")
+    (project / "CLAUDE.md").symlink_to("AGENTS.md")
+    (project / ".env").write_text("KEY=1", encoding="utf-8")
+    (tmp_path / "outside.md").write_text("secret", encoding="utf-8")
+    below = project / "a"
+    below.mkdir()
+    (below / "AGENTS.md").symlink_to("../.env")
+    (below / "CLAUDE.md").symlink_to("../../outside.md")
+    os.mkfifo(below / "GEMINI.md")
+    assert [one.text for one in instructions(below)] == ["tests first"]

@@ -161,3 +161,9 @@ def test_no_repository_is_made_from_its_parts_where_there_was_none(tmp_path: pat
     environ = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CEILING_DIRECTORIES": str(tmp_path)}
     assert subprocess.run(words, cwd=workspace, env=environ, capture_output=True, timeout=60).returncode == 128
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_pipe_in_the_place_of_a_setting_holds_nobody_up(workspace: pathlib.Path) -> None:
+    (workspace / ".git" / "config").unlink()
+    os.mkfifo(workspace / ".git" / "config")
+    assert str(workspace / ".git") not in obeyed(str(workspace), [str(workspace / ".git")])

@@ -1,12 +1,15 @@
 """What a project tells its agents: AGENTS.md, CLAUDE.md and GEMINI.md, from the project's root down to here.
 
-The nearest file comes last, and the prompt says that it wins. The same text under two names is read once.
+The nearest file comes last, and the prompt says that it wins. The same text under two names is read once. A link is
+followed to another page of the project only: an agent may make one, and must not be told what it may not read.
 """
 
 import os
 from pathlib import Path
 
 import msgspec
+
+from signoff.files import regular
 
 NAMES = ("GEMINI.md", "CLAUDE.md", "AGENTS.md")  # in one directory the last has the last word
 LONGEST = 32 * 1024
@@ -24,7 +27,7 @@ def instructions(directory: Path) -> tuple[Instruction, ...]:
     found: dict[str, Instruction] = {}
     for folder in chain:
         for name in NAMES:
-            text = _read(folder / name)
+            text = _read(folder / name, chain[0])
             if text:
                 found.pop(text, None)
                 found[text] = Instruction(str(folder / name), text)
@@ -40,16 +43,14 @@ def _chain(directory: Path) -> tuple[Path, ...]:
     return (directory,)
 
 
-def _read(path: Path) -> str:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError:
+def _read(path: Path, root: Path) -> str:
+    real = Path(os.path.realpath(path))
+    if real.suffix != path.suffix or not real.is_relative_to(os.path.realpath(root)):
         return ""
     try:
-        data = os.read(descriptor, LONGEST + 1)
+        with open(real, "rb", opener=regular.opener) as file:
+            data = file.read(LONGEST + 1)
     except OSError:
         return ""
-    finally:
-        os.close(descriptor)
     text = data[:LONGEST].decode("utf-8", "replace").strip()
     return text + "\n… (cut)" if len(data) > LONGEST else text

@@ -9,6 +9,8 @@ import os
 import re
 import struct
 
+from signoff.files import regular
+
 _LINK = b"\x00\x00\xe0\x00"  # the mode of a submodule in an index
 _FIXED = 40  # of an entry: times, device, number, mode, owners, size
 _MODE = 24  # where it stands in an entry
@@ -152,7 +154,7 @@ def _entries(directory: str) -> list[str]:
 
 def _read(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
+        with open(os.path.realpath(path), "rb", opener=regular.opener) as file:
             return file.read(_LARGEST)
     except OSError:
         return b""
