@@ -117,7 +117,9 @@ def test_a_block_of_progress_reads_like_its_lines() -> None:
     assert tool_events.read_block(line * 3, True, True) == [read_bare(line)] * 3
     assert tool_events.read_block((tool_events.PREFIX + line) * 3, True, False) == [read_bare(line)] * 3
     duplicate = line.replace(b'"stage"', b'"stage":"x","stage"')
-    for odd in (line * 2 + duplicate, line + b"\n" + line, line + b"text\n", line.replace(b'"t"', b'"\\n"') * 2):
+    two_on_one = line[:-1] * 2 + b"\n" + line.replace(b',"stage"', b'\n,"stage"')
+    escaped = line.replace(b'"t"', b'"\\n"')
+    for odd in (line * 2 + duplicate, line + b"\n" + line, line + b"text\n", escaped * 2, two_on_one):
         assert tool_events.read_block(odd, True, True) is None
 
 

@@ -144,6 +144,8 @@ def read_block(block: bytes, prefixed: bool, bare: bool) -> list[ToolEvent] | No
         block = block[len(PREFIX) :].replace(_PREFIXED_LINE, b"\n")
     elif not bare:
         return None
+    if not block.startswith(b"{") or not block.endswith(b"}\n") or block.count(b"}\n{") != lines - 1:
+        return None  # the decoder goes by objects, not by lines: two on one line would make up for one on two
     try:
         events = _progress.decode_lines(block)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
