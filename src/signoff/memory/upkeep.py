@@ -36,9 +36,9 @@ def listing(
     """Items, the newest first; all of them for a limit below zero."""
     with memory.database.reading() as connection:
         rows = connection.execute(
-            f"SELECT {COLUMNS} FROM item WHERE (?1 IS NULL OR project = (SELECT number FROM project WHERE name = ?1)) "  # noqa: S608
-            "AND (?2 IS NULL OR status = ?2) ORDER BY created_at DESC, id DESC LIMIT ?3",
-            (project, status, limit),
+            f"SELECT {COLUMNS} FROM item WHERE (:project IS NULL OR project = (SELECT number FROM project WHERE name = :project)) "  # noqa: S608
+            "AND (:status IS NULL OR status = :status) ORDER BY created_at DESC, id DESC LIMIT :limit",
+            {"project": project, "status": status, "limit": limit},
         ).fetchall()
     return tuple(item_of(row) for row in rows)
 

@@ -123,7 +123,7 @@ def missing(connection: sqlite3.Connection, project: Project) -> list[tuple[int,
     """The first items of a project that have no vector yet, as id and text."""
     return connection.execute(
         "SELECT id, question || ' ' || coalesce(summary, '') || ' ' || answer FROM item "
-        "WHERE id > ?1 AND id <= ?2 AND NOT EXISTS (SELECT 1 FROM vector WHERE vector.id = item.id) ORDER BY id LIMIT ?3",
+        "WHERE id > ? AND id <= ? AND NOT EXISTS (SELECT 1 FROM vector WHERE vector.id = item.id) ORDER BY id LIMIT ?",
         (project.first + project.encoded, project.last, _AT_ONCE),
     ).fetchall()
 
@@ -131,7 +131,8 @@ def missing(connection: sqlite3.Connection, project: Project) -> list[tuple[int,
 def keep(connection: sqlite3.Connection, project: Project, rows: Sequence[tuple[int, bytes, bytes]]) -> None:
     """Store vectors that were missing. With fewer than were asked for there is none missing any more."""
     connection.executemany(
-        "INSERT OR IGNORE INTO vector (id, tokens, mean) SELECT id, ?2, ?3 FROM item WHERE id = ?1", rows
+        "INSERT OR IGNORE INTO vector (id, tokens, mean) SELECT id, ?, ? FROM item WHERE id = ?",
+        [(tokens, mean, number) for number, tokens, mean in rows],
     )
     done = rows[-1][0] if len(rows) == _AT_ONCE else project.first + project.size
     connection.execute(
