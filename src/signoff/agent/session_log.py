@@ -155,7 +155,7 @@ class SessionLog:
         """On return the event outlives this process; with `sync` soon the loss of power too. With `hold` it goes out with
         the next one, in one write: for who appends that before anybody else has a turn."""
         entry = Entry(int(self._clock() * 1_000), event)
-        lines = _encoder.encode_lines((entry,))
+        lines = _encoder.encode_lines([entry])  # a list: of a tuple, msgspec 0.22 never frees the iterator
         if self._held:
             lines, self._held = self._held + lines, b""
         if hold:
