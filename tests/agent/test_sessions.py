@@ -171,6 +171,15 @@ def test_a_torn_line_is_left_out_and_disturbs_nothing(sessions: Sessions) -> Non
         assert [one.text for one in Conversation.resumed(again).messages] == ["whole", "after"]
 
 
+def test_appending_keeps_no_memory(sessions: Sessions) -> None:
+    with sessions.create("/a", "m/m", "ask") as log:
+        log.append(Configured("mode", "ask"))
+        before = sys.getallocatedblocks()
+        for _ in range(2_000):
+            log.append(Configured("mode", "ask"))
+        assert sys.getallocatedblocks() - before < 500
+
+
 def test_what_the_model_is_told_stays_as_it_was_when_more_is_said(sessions: Sessions) -> None:
     first = Message("system", (Text("be brief"),))
     with sessions.create("/w", "echo/echo", "ask") as log:
