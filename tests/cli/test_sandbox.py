@@ -53,7 +53,7 @@ def test_where_nobody_types_a_program_on_a_terminal_ends(workspace: pathlib.Path
 
 def test_a_person_works_in_the_sandbox_with_a_keyboard(workspace: pathlib.Path) -> None:
     arguments = ["sandbox", "--tty", "--", "sh", "-i"]
-    with pexpect.spawn(PROGRAM, arguments, cwd=str(workspace), timeout=60) as terminal:
+    with pexpect.spawn(PROGRAM, arguments, cwd=str(workspace), timeout=180) as terminal:
         terminal.expect(r"[$#] ")
         terminal.sendline("cat > long")
         for number in range(2_000):

@@ -252,7 +252,7 @@ def test_an_agent_on_a_terminal_has_keys_sizes_and_a_channel(
     arguments = ["wrap", "--tty", "--audit", "auto", *sandbox, "--"]
     agent = [os.path.realpath(sys.executable), "agent.py", str(outside)]
     with pexpect.spawn(
-        PROGRAM[0], [*PROGRAM[1:], *arguments, *agent], cwd=str(workspace), timeout=60, dimensions=(33, 99)
+        PROGRAM[0], [*PROGRAM[1:], *arguments, *agent], cwd=str(workspace), timeout=180, dimensions=(33, 99)
     ) as terminal:
         terminal.expect("size 99 33\r\n")
         terminal.expect(r"name\? ")

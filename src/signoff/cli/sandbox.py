@@ -158,7 +158,7 @@ def _streams(command: tuple[str, ...], tty: bool, channel: str | None) -> Iterat
     socket = None if channel is None else int(os.environ[channel])
     outlets = {1: 1, 2: 2 if socket is None else socket}
     with terminal.typed(0, socket) as keys:
-        request = Request(terminal.on_terminal(command, channel or ""), stdin=keys)
+        request = Request(terminal.on_terminal(command, 0, channel or ""), stdin=keys)
         yield request, lambda stream, data: _pass_on(outlets[stream], data)
 
 

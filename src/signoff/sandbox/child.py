@@ -15,8 +15,10 @@ import os
 import select
 import signal
 import subprocess
+import termios
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from fcntl import ioctl
 from typing import NamedTuple
 
 from signoff.domain.errors import ChildFailed
@@ -149,9 +151,11 @@ def start(
 def start_on_terminal(
     argv: Sequence[str], *, environ: Mapping[str, str], cwd: str, pass_descriptors: Sequence[int] = ()
 ) -> Child:
-    """Start a program on a terminal of its own; `terminal` is our end of it, to read and to write."""
+    """Start a program on a terminal of its own, as large as ours; `terminal` is our end of it, to read and to write."""
     ours, theirs = os.openpty()
     try:
+        with contextlib.suppress(OSError):  # we have none
+            ioctl(theirs, termios.TIOCSWINSZ, ioctl(0, termios.TIOCGWINSZ, bytes(8)))
         mark = uuid.uuid4().hex
         wrapped = ["/bin/sh", "-c", _ONTO_TERMINAL, os.ttyname(theirs), *_resolve(argv, environ, cwd)]
         process = _spawn(wrapped, environ, cwd, mark, [theirs] * 3, Group.SESSION, pass_descriptors)

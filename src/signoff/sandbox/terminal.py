@@ -14,11 +14,15 @@ from pathlib import Path
 
 from signoff.sandbox.inside import terminal as inside
 
+_WINDOW = (24, 120)  # rows and columns, where nobody looks
 
-def on_terminal(argv: tuple[str, ...], channel: str = "") -> tuple[str, ...]:
-    """The command that runs this one on a terminal of its own; `channel` names the variable that tells it of a socket."""
+
+def on_terminal(argv: tuple[str, ...], keyboard: int | None = None, channel: str = "") -> tuple[str, ...]:
+    """The command that runs this one on a terminal of its own, as large as that of `keyboard`; `channel` names the variable
+    that tells it of a socket."""
     relaying = Path(inside.__file__).read_text(encoding="utf-8")
-    return (os.path.realpath(sys.executable), "-I", "-S", "-c", relaying, channel, *argv)
+    rows, columns, *_ = _WINDOW if keyboard is None else inside.WINDOW.unpack(_window(keyboard))
+    return (os.path.realpath(sys.executable), "-I", "-S", "-c", relaying, str(rows), str(columns), channel, *argv)
 
 
 @contextlib.contextmanager
@@ -26,7 +30,7 @@ def typed(keyboard: int, channel: int | None) -> Iterator[int]:
     """A descriptor with what the command's standard input should be: all that comes from `keyboard`, the size of its
     window, and what somebody says on `channel`. The keyboard passes on every key as it is, meanwhile."""
     reader, writer = os.pipe2(os.O_CLOEXEC)
-    resized = os.eventfd(1, os.EFD_CLOEXEC)  # once at the start
+    resized = os.eventfd(0, os.EFD_CLOEXEC)
     cooked = termios.tcgetattr(keyboard) if os.isatty(keyboard) else None
     before = signal.signal(signal.SIGWINCH, lambda *_: os.eventfd_write(resized, 1))
     try:
@@ -71,7 +75,7 @@ def _window(keyboard: int) -> bytes:
     try:
         return fcntl.ioctl(keyboard, termios.TIOCGWINSZ, bytes(inside.WINDOW.size))
     except OSError:
-        return inside.WINDOW.pack(inside.ROWS, inside.COLUMNS, 0, 0)
+        return inside.WINDOW.pack(*_WINDOW, 0, 0)
 
 
 def _send(writer: int, kind: bytes, body: bytes) -> None:

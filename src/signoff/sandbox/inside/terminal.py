@@ -1,8 +1,8 @@
 """Run a program on a terminal of its own, in a process in the sandbox: what it writes goes out, what is typed comes in.
 
-Handed as text to a Python in there, so it may use nothing but the standard library. The first argument is the name of the
-variable that tells the program of its channel, or nothing where it has none; the others are the program's words. The exit
-status is the program's, 128+N if signal N ended it.
+Handed as text to a Python in there, so it may use nothing but the standard library. The first two arguments are the rows and
+columns of the terminal, the third is the name of the variable that tells the program of its channel, or nothing where it has
+none; the others are the program's words. The exit status is the program's, 128+N if signal N ended it.
 
 Standard input is a sequence of frames: a kind, a length, so many bytes. KEYS are typed, none of them or the end of standard
 input being the end of input; SIZE is the window's; CHANNEL goes into the program's channel, and what the program says there
@@ -20,7 +20,6 @@ import termios
 
 KEYS, SIZE, CHANNEL = b"k", b"s", b"c"
 HEAD, WINDOW = struct.Struct("<cI"), struct.Struct("HHHH")
-ROWS, COLUMNS = 24, 120
 END_OF_INPUT = b"\x04"
 AGAIN_MS = 500  # the end of input is said again: a program that changes the terminal's mode after the first finds a NUL
 MOST_WAITING = 1 << 20  # bytes that a program does not read; more is lost, as on any terminal
@@ -111,7 +110,7 @@ class Relay:
         return size or None
 
 
-def main(variable: str, words: list[str]) -> int:
+def main(rows: str, columns: str, variable: str, *words: str) -> int:
     os.environ.setdefault("TERM", "xterm-256color")
     ours = theirs = None
     if variable:
@@ -119,7 +118,7 @@ def main(variable: str, words: list[str]) -> int:
         os.set_inheritable(theirs.fileno(), True)
         os.environ[variable] = str(theirs.fileno())
     terminal, inner = os.openpty()
-    fcntl.ioctl(inner, termios.TIOCSWINSZ, WINDOW.pack(ROWS, COLUMNS, 0, 0))
+    fcntl.ioctl(inner, termios.TIOCSWINSZ, WINDOW.pack(int(rows), int(columns), 0, 0))
     child = os.fork()
     if child == 0:
         os.login_tty(inner)
@@ -138,4 +137,4 @@ def main(variable: str, words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    sys.exit(main(*sys.argv[1:]))
