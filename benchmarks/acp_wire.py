@@ -10,6 +10,7 @@ from typing import Any
 from benchmarks.figure import Unavailable
 
 CHUNK = 1 << 16  # what a pipe holds; a buffer of a megabyte, made anew, took as long as some of the agents
+ALL_CORES = os.sched_getaffinity(0)  # what the figures after these run on, in whatever order agents end
 REFERENCE = [sys.executable, "-m", "benchmarks.acp_reference"]
 
 
@@ -32,7 +33,6 @@ class Agent:
     """An agent over its pipes, pinned to the core of the client."""
 
     def __init__(self, command: list[str], environment: dict[str, str] | None = None) -> None:
-        self._before = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {own_core()})
         self._process = subprocess.Popen(
             command,
@@ -83,7 +83,7 @@ class Agent:
             self._process.kill()
             self._process.wait()
         self._process.stdout.close()
-        os.sched_setaffinity(0, self._before)
+        os.sched_setaffinity(0, ALL_CORES)
 
 
 def frame_of(method: str, params: object) -> bytes:
