@@ -27,7 +27,7 @@ BAR = 2.5
 
 
 def measure() -> list[Figure]:
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as name, asyncio.Runner() as runner:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name, asyncio.Runner() as runner:
         directory = Path(name).resolve()
         ours, bare = _ledger(directory), _ledger(directory)
         with Sessions(Profile(workspace=name), os.environ) as sandboxes:

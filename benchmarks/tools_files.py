@@ -21,7 +21,7 @@ def measure() -> list[Figure]:
 
 
 def _patch() -> Figure:
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as name:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         top = Path(name).resolve()
         for number in range(FILES):
             (top / f"f{number}").write_text(LINES)
@@ -55,7 +55,7 @@ def _copy(top: Path) -> None:
 
 def _snapshot() -> Figure:
     """The same call in a small tree and in a large one."""
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as name:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         top = Path(name).resolve()
         for side, count in (("small", TOUCHED), ("large", TREE)):
             for number in range(count):

@@ -50,7 +50,7 @@ def _grep() -> Figure:
     ripgrep = program()
     if ripgrep is None:
         raise Unavailable("ripgrep")
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as name:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         top = Path(name).resolve()
         for number in range(FILES):
             file = top / f"d{number // 1_000}" / f"f{number}.txt"
@@ -102,7 +102,7 @@ def _search() -> Figure:
 
 def _read() -> Figure:
     """A hundred lines from line 1,000 on; what comes after them is not looked at."""
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as name:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         top = Path(name).resolve()
         with (top / "huge").open("wb") as file:
             file.write(b"line of text that is forty letters long\n" * 2_000)

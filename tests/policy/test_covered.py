@@ -42,7 +42,7 @@ BEYOND = {
             "cat .env_local",
             "cat .envrc",
             "cat /home/other/.aws/credentials",
-            "cat /root/.kube/config",
+            "cat /home/other/.kube/config",
         ),
         *(
             "cat ~/.claude/.credentials.json",

@@ -49,7 +49,7 @@ BEYOND = [
     "tcpdump -i lo -z x -w y", "tcpdump -zx -w y", "hg clone -e x ssh://h/y", "hg pull --remotecmd x", "cpio -iF h:x --rsh-command=y", "nano --speller=x y", "less --lesskey-content=x y",
     "gdb --command=x y", "gdb --init-command=x", "mysql -e '\\! id'", "mysql -e 'system id'", "mysql --pager='id'", "mysql -e \"select 1 into outfile 'x'\"", "mysql --defaults-file=x",
     "gh alias set x '!id'", "gh extension install x", "gh config set pager x", "gh auth token", "openssl engine ./x.so", "pip config set global.index-url x", "pip --python=x install y", "pip install -i http://x y",
-    "curl -n https://h", "curl -x http://other https://h", "curl -w '%output{x}' https://h", "curl 'fil[e-e]:///root/.ssh/id_rsa'", "curl 'file:///root/.ss[h-h]/id_rsa'", "cargo -C x build", "go env -w CC=x",
+    "curl -n https://h", "curl -x http://other https://h", "curl -w '%output{x}' https://h", "curl 'fil[e-e]:///home/u/.ssh/id_rsa'", "curl 'file:///home/u/.ss[h-h]/id_rsa'", "cargo -C x build", "go env -w CC=x",
     "patch -o x y", "patch -d / -i x", "terraform -chdir=x apply", "terraform init -plugin-dir=x", "tar cf x --index-file=y z", "tar cf x --remove-files y",
 ]  # fmt: skip
 ORDINARY = [

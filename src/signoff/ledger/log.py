@@ -301,7 +301,7 @@ class Ledger:
 def _try(meanwhile: Callable[[], None]) -> None:
     try:
         meanwhile()
-    except Exception:  # noqa: S110  it is the caller's to notice, and not the disk's fault
+    except Exception:  # noqa: S110  not the disk's fault; who finds it undone does it again, and hears of the error there
         pass
 
 
