@@ -55,6 +55,7 @@ class Client:
         self._numbers = itertools.count(1)
         self._waiting: dict[Any, asyncio.Future[dict[str, Any]]] = {}
         self._news = asyncio.Event()
+        self.knows_what_it_asked = True  # else no answer can be held against a question
         self.sent: list[dict[str, Any]] = []
         self.received: list[dict[str, Any]] = []
 
@@ -121,7 +122,8 @@ class Client:
             waiting.cancel()
 
     def check(self) -> None:
-        validate(self.received[:MOST_CHECKED], self.sent)
+        ours = self.received if self.knows_what_it_asked else [frame for frame in self.received if "method" in frame]
+        validate(ours[:MOST_CHECKED], self.sent)
 
 
 class Served:
