@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -297,3 +298,32 @@ def test_a_killed_writer_leaves_every_decision_it_announced(tmp_path: pathlib.Pa
             report = verify(file)
         assert report.finding is not None
         assert report.finding.flaw in (Flaw.TORN, Flaw.UNFINISHED)
+
+
+def swapped(path: pathlib.Path) -> None:
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes())
+    other.rename(path)
+
+
+@pytest.mark.parametrize(
+    ("meddle", "said"),
+    [
+        (pathlib.Path.unlink, "somebody removed it"),
+        (swapped, "somebody put another file in its place"),
+        (lambda path: os.truncate(path, 10), "somebody cut it short"),
+    ],
+    ids=["removed", "replaced", "cut short"],
+)
+@pytest.mark.parametrize("calls", [1, 40], ids=["a quiet run", "a busy one, with room made ahead"])
+def test_nothing_is_allowed_once_somebody_meddled_with_the_file(
+    tmp_path: pathlib.Path, meddle: Callable[[pathlib.Path], object], said: str, calls: int
+) -> None:
+    ledger = open_ledger(tmp_path, RUN)
+    for number in range(calls):
+        ledger.commit(decision(number)).wait(timeout=60)
+    meddle(tmp_path / f"{RUN}.jsonl")
+    with pytest.raises(LedgerUnwritable, match=said):
+        ledger.commit(decision(calls)).wait(timeout=60)
+    with pytest.raises(LedgerUnwritable, match=said):
+        ledger.close()

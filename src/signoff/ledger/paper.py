@@ -3,8 +3,11 @@
 A sync after an append also commits the file's new size to the file system's journal; over bytes that are there already it
 is the data alone. So a run that syncs often gets a stretch of spaces behind its records. They have no end of line: to a
 reader they are the beginning of a record that is not there yet. Closing cuts them off.
+
+What was written counts only while it can be found: each write first looks whether the file still has its name and length.
 """
 
+import errno
 import os
 import time
 
@@ -31,8 +34,10 @@ class Disk:
 class Paper:
     """A ledger's file and its directory. For one thread at a time, whichever it is."""
 
-    def __init__(self, descriptors: tuple[int, int], disk: Disk) -> None:
+    def __init__(self, name: str, descriptors: tuple[int, int], disk: Disk) -> None:
+        self._name = name
         self._file, self._folder = descriptors
+        self._number = os.fstat(self._file).st_ino
         self._disk = disk
         self._end = 0  # of the records
         self._room_end = 0  # of what was written ahead
@@ -43,6 +48,8 @@ class Paper:
 
     def put(self, data: bytes, *, last: bool = False) -> None:
         """Write records behind the others. Before the `last` ones the room goes: a closed ledger never ends in it."""
+        if data:
+            self._look()
         if last and self._end < self._room_end:
             self._disk.cut(self._file, self._end)
             self._room_end = 0
@@ -71,6 +78,16 @@ class Paper:
         self._syncs += 1
         self._safe_end = self._end
         self.quick = time.monotonic() - before < QUICK
+
+    def _look(self) -> None:
+        try:
+            found = os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
+        except FileNotFoundError:
+            raise OSError(errno.ESTALE, "somebody removed it") from None
+        if found.st_ino != self._number:
+            raise OSError(errno.ESTALE, "somebody put another file in its place")
+        if found.st_size < max(self._end, self._room_end):
+            raise OSError(errno.ESTALE, "somebody cut it short")
 
     @property
     def wants_room(self) -> bool:
