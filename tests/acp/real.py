@@ -19,6 +19,7 @@ from tests.acp.served import COMMAND, environment
 from tests.acp.validator import validate
 
 LIMIT = 120.0
+MODES = ("ask", "plan", "auto")
 MOST_CHECKED = 2_000  # of one client's frames; a race repeats the same few ten thousand times
 Answer = Callable[[dict[str, Any]], dict[str, Any] | None]
 """What the client says to a request of the agent's; None: nothing, ever."""

@@ -249,3 +249,8 @@ def play(make: Callable[[], Scene], act: Callable[[Scene], Any]) -> None:
             await act(scene)
 
     asyncio.run(run())
+
+
+async def until_told(client: ClientPeer, text: str) -> None:
+    while text not in client.text():
+        await asyncio.sleep(0)

@@ -2,90 +2,19 @@
 
 import asyncio
 import gc
-import json
 import random
 import weakref
-from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
 import pytest
 
 from signoff.acp.failures import ConnectionLost, RequestFailed, RequestTimedOut
-from signoff.acp.memory_link import Link, join
-from signoff.acp.peer import Call, Handler, Limits, Peer
+from signoff.acp.peer import Call
 from signoff.domain.errors import PeerError
 from signoff.wire import acp_schema as schema
+from tests.acp.linked import FRAMES, alone, echo, pair, run, settle, told
 from tests.clauses import requirement
-
-LIMIT = 120.0  # seconds no test comes near, however busy the machine
-
-
-def run(work: Callable[[], Awaitable[None]]) -> None:
-    async def limited() -> None:
-        async with asyncio.timeout(LIMIT):
-            await work()
-
-    asyncio.run(limited())
-
-
-def alone(handlers: Mapping[str, Handler] | None = None, **options: Any) -> tuple[Peer, Link]:
-    link = Link()
-    return Peer(link, "agent", handlers or {}, **options), link
-
-
-def pair(agent: Mapping[str, Handler], client: Mapping[str, Handler] | None = None) -> tuple[Peer, Peer]:
-    one, other = Peer(Link(), "agent", agent), Peer(Link(), "client", client or {})
-    join(one, other)
-    return one, other
-
-
-def told(link: Link) -> list[Any]:
-    return [json.loads(frame) for frame in link.sent]
-
-
-async def settle() -> None:
-    """Let everything that can run without outside events run."""
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
-def echo(_call: Call, params: Any) -> object:
-    return {"echo": params}
-
-
-FRAMES: list[tuple[str, bytes, object]] = [
-    ("bad JSON", b"{nope", (None, -32700)),
-    ("half a frame", b'{"jsonrpc":"2.0","id":1', (None, -32700)),
-    ("empty line", b"  ", (None, -32700)),
-    ("array", b'[{"jsonrpc":"2.0","id":1,"method":"_echo"}]', (None, -32600)),
-    ("empty array", b"[]", (None, -32600)),
-    ("scalar", b"42", (None, -32600)),
-    ("null", b"null", (None, -32600)),
-    ("no jsonrpc", b'{"id":1,"method":"_echo"}', (1, -32600)),
-    ("jsonrpc 1.0", b'{"jsonrpc":"1.0","id":1,"method":"_echo"}', (1, -32600)),
-    ("id object", b'{"jsonrpc":"2.0","id":{},"method":"_echo"}', (None, -32600)),
-    ("id fraction", b'{"jsonrpc":"2.0","id":1.5,"method":"_echo"}', (None, -32600)),
-    ("method number", b'{"jsonrpc":"2.0","id":1,"method":7}', (1, -32600)),
-    ("params scalar", b'{"jsonrpc":"2.0","id":1,"method":"_echo","params":7}', (1, -32600)),
-    ("unknown method", b'{"jsonrpc":"2.0","id":1,"method":"session/dance"}', (1, -32601)),
-    ("unknown extension", b'{"jsonrpc":"2.0","id":1,"method":"_dance"}', (1, -32601)),
-    ("unknown notification", b'{"jsonrpc":"2.0","method":"session/dance"}', None),
-    ("unknown extension notification", b'{"jsonrpc":"2.0","method":"_dance"}', None),
-    ("cancel of nothing", b'{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":77}}', None),
-    ("cancel that cannot be read", b'{"jsonrpc":"2.0","method":"$/cancel_request","params":{}}', None),
-    (
-        "params of the wrong shape",
-        b'{"jsonrpc":"2.0","id":1,"method":"authenticate","params":{"methodId":3}}',
-        (1, -32602),
-    ),
-    ("answer nobody asked for", b'{"jsonrpc":"2.0","id":99,"result":{}}', None),
-    ("error answer without id", b'{"jsonrpc":"2.0","error":{"code":-32601,"message":"?"}}', None),
-    ("result and error", b'{"jsonrpc":"2.0","id":9,"result":1,"error":{"code":1,"message":"m"}}', (None, -32600)),
-    ("not UTF-8", b'{"jsonrpc":"2.0","id":1,"method":"_echo","params":{"a":"\xff"}}', (None, -32700)),
-    ("string id", b'{"jsonrpc":"2.0","id":"a","method":"_echo"}', ("a", {"echo": {}})),
-    ("null id", b'{"jsonrpc":"2.0","id":null,"method":"_echo"}', (None, {"echo": {}})),
-]
 
 
 @requirement("ACP-015", "ACP-016", "ACP-017", "ACP-029")
@@ -371,110 +300,5 @@ def test_a_handlers_mistake_is_an_internal_error_and_is_reported() -> None:
             (2, {"code": -32603, "message": "Internal error"}),
         ]
         assert [line.split(" ")[:2] for line in heard] == [["s2c-1", "_plain"], ["s2c-2", "_later"], ["s2c-3", "_told"]]
-
-    run(work)
-
-
-def test_too_many_requests_at_once_are_refused_as_overload_and_answers_still_come_in() -> None:
-    async def work() -> None:
-        async def ask(call: Call, _params: Any) -> object:
-            return await call.peer.request("_ask", {})
-
-        peer, link = alone({"_ask": ask}, limits=Limits(requests=2))
-        for number in range(3):
-            peer.receive(b'{"jsonrpc":"2.0","id":"r%d","method":"_ask"}' % number)
-        await settle()
-        refused = [frame for frame in told(link) if "error" in frame]
-        assert [(frame["id"], frame["error"]["data"]) for frame in refused] == [("r2", {"code": "overload"})]
-        peer.receive(b'{"jsonrpc":"2.0","id":1,"result":{"a":1}}')
-        await settle()
-        assert told(link)[-1] == {"jsonrpc": "2.0", "id": "r0", "result": {"a": 1}}
-        peer.end("done")
-        await peer.finished()
-
-    run(work)
-
-
-def test_an_id_in_use_is_refused_and_null_ids_are_not_confused() -> None:
-    async def work() -> None:
-        gate = asyncio.Event()
-
-        async def wait(_call: Call, params: Any) -> object:
-            await gate.wait()
-            return params
-
-        peer, link = alone({"_wait": wait})
-        peer.receive(b'{"jsonrpc":"2.0","id":1,"method":"_wait"}')
-        peer.receive(b'{"jsonrpc":"2.0","id":1,"method":"_wait"}')
-        peer.receive(b'{"jsonrpc":"2.0","id":null,"method":"_wait","params":{"n":1}}')
-        peer.receive(b'{"jsonrpc":"2.0","id":null,"method":"_wait","params":{"n":2}}')
-        await settle()
-        assert [(frame["id"], frame["error"]["code"]) for frame in told(link)] == [(1, -32600)]
-        gate.set()
-        await settle()
-        assert [(frame["id"], frame["result"]) for frame in told(link)[1:]] == [
-            (1, {}),
-            (None, {"n": 1}),
-            (None, {"n": 2}),
-        ]
-
-    run(work)
-
-
-def test_sends_wait_while_the_transport_is_congested_and_a_cancelled_one_keeps_no_place() -> None:
-    async def work() -> None:
-        peer, link = alone(limits=Limits(in_flight_sends=2))
-        link.room.clear()
-        sends = [asyncio.create_task(peer.notify("_n", {"n": n})) for n in range(5)]
-        await settle()
-        assert link.sent == []
-        sends[0].cancel()
-        sends[3].cancel()
-        await settle()
-        link.room.set()
-        await asyncio.gather(*sends, return_exceptions=True)
-        assert [frame["params"]["n"] for frame in told(link)] == [1, 2, 4]
-        await asyncio.gather(*(peer.notify("_n", {"n": n}) for n in range(4)))
-
-    run(work)
-
-
-def test_two_hundred_parallel_requests_have_consecutive_ids_and_leave_nothing() -> None:
-    async def work() -> None:
-        async def twice(_call: Call, params: Any) -> object:
-            await asyncio.sleep(0)
-            return {"n": params["n"] * 2}
-
-        agent, client = pair({"_twice": twice})
-        answers = await asyncio.gather(*(client.request("_twice", {"n": n}) for n in range(200)))
-        assert answers == [{"n": n * 2} for n in range(200)]
-        assert isinstance(client.outlet, Link)
-        assert [frame["id"] for frame in told(client.outlet)] == list(range(1, 201))
-        await settle()
-        assert (agent.running, client.pending) == ({}, {})
-
-    run(work)
-
-
-def test_a_thousand_requests_one_after_the_other_leave_nothing_pending() -> None:
-    async def work() -> None:
-        agent, client = pair({"_echo": echo})
-        for n in range(1_000):
-            assert await client.request("_echo", {"n": n}) == {"echo": {"n": n}}
-        assert (agent.running, client.pending, client.counters.stray) == ({}, {}, 0)
-
-    run(work)
-
-
-def test_duplicate_and_unknown_answers_are_ignored() -> None:
-    async def work() -> None:
-        peer, _ = alone()
-        asked = asyncio.create_task(peer.request("_ask", {}))
-        await settle()
-        for _ in range(2):
-            peer.receive(b'{"jsonrpc":"2.0","id":1,"result":{"a":1}}')
-        peer.receive(b'{"jsonrpc":"2.0","id":"1","result":{}}')
-        assert await asked == {"a": 1}
-        assert peer.counters.stray == 2
 
     run(work)
