@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signoff.domain.visible import hidden, spelled, steerless, visible, width
+from signoff.domain.visible import hidden, lookalikes, spelled, steerless, visible, width
 
 SHOWN = {
     "ls -l": "ls -l",
@@ -22,6 +22,7 @@ SHOWN = {
     "e\u0301\u0302\u0303\u0304": "e\u0301\u0302‹U+0303›‹U+0304›",
     "‹ESC›": "‹U+2039›ESC‹U+203A›",
     "\ud800": "‹U+D800›",
+    "a\U0001d159b\U00013441": "a‹U+1D159›b‹U+13441›",
     "\U000e0041tag": "‹U+E0041›tag",
     "": "",
 }
@@ -65,3 +66,12 @@ def test_a_json_document_means_the_same_without_a_character_that_acts(text: str)
 @pytest.mark.parametrize(("text", "columns"), [("abc", 3), ("文字", 4), ("e\u0301", 1), ("‹ESC›", 5)])
 def test_width_counts_columns(text: str, columns: int) -> None:
     assert width(text) == columns
+
+
+def test_what_can_be_taken_for_something_else_is_named_and_a_wide_letter_is_not() -> None:
+    assert lookalikes("git аdd 修复 ∕etc é") == (
+        "é latin small letter e with acute",
+        "а cyrillic small letter a",
+        "∕ division slash",
+    )
+    assert lookalikes("plain ~\u200b‹›") == ()

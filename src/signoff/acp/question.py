@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, assert_never
 
@@ -9,6 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from signoff.acp.updates import LONGEST_TITLE, cut, printable
+from signoff.approvals.request import bewares
 from signoff.domain.intent import Action
 from signoff.domain.review import (
     AddFile,
@@ -22,7 +24,7 @@ from signoff.domain.review import (
     ToolApprovalRequestEvent,
     UpdateFile,
 )
-from signoff.domain.visible import visible
+from signoff.domain.visible import hidden, visible
 from signoff.wire import acp_schema as schema
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ _KINDS: dict[Action, schema.ToolKind] = {
     Action.NET: "fetch",
     Action.EXEC: "execute",
 }
+
+_QUOTES = set(hidden("‹›"))  # can be seen in a text that is shown as it is
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -48,7 +52,12 @@ def choices(request: ReviewRequest | None = None) -> tuple[Choice, ...]:
     """The four answers of the protocol, and a further "always" for each rule that could be saved."""
     offers = [] if request is None else [offer for offer in request.offers if offer.prefix]
     rules = (
-        _choice(f"save_rule_{number}", f"Allow, and save {offer.rule}: {offer.reach}", "allow_always", offer.decision)
+        _choice(
+            f"save_rule_{number}",
+            visible(f"Allow, and save {offer.rule}: {offer.reach}"),
+            "allow_always",
+            offer.decision,
+        )
         for number, offer in enumerate(offers, 1)
     )
     return (
@@ -69,22 +78,30 @@ def _choice(
 def question(request: ReviewRequest, known: schema.ToolCall | None) -> schema.ToolCallUpdate:
     """The call the client already knows, with the reason and, for files, the differences. Secrets were masked before."""
     event = request.event
-    content: list[schema.ToolCallContent] = [_text("\n".join(_reasons(request)))]
+    differing: list[schema.Diff] = []
     raw: object = UNSET
     match event:
         case ExecApprovalRequestEvent(command=command, cwd=cwd):
-            script = command[2] if command[:2] == ("bash", "-c") and len(command) == 3 else " ".join(command)
+            script = command[2] if command[:2] == ("bash", "-c") and len(command) == 3 else shlex.join(command)
             heading, raw = script, {"command": list(command), "cwd": cwd}
         case ApplyPatchApprovalRequestEvent(changes=changes):
             heading = f"Change {', '.join(changes)}"
-            content += [diff for path, change in changes.items() for diff in differences(path, change)]
+            differing = [diff for path, change in changes.items() for diff in differences(path, change)]
         case ToolApprovalRequestEvent(args=args, tool=tool):
             heading, raw = f"{tool} {', '.join(map(str, args.values()))}", args
         case _:
             assert_never(event)
+    lines = heading.removesuffix("\n").split("\n")
+    title = visible(" ⏎ ".join(lines))
+    content: list[schema.ToolCallContent] = [
+        _text("\n".join((*_reasons(request), *_bewares(heading, differing)))),
+        *differing,
+    ]
+    if len(title) > LONGEST_TITLE:  # what is approved is shown whole
+        content.insert(0, _text("\n".join(map(visible, lines))))
     return schema.ToolCallUpdate(
         toolCallId=event.call_id,
-        title=cut(visible(" ⏎ ".join(heading.splitlines())), LONGEST_TITLE),
+        title=cut(title, LONGEST_TITLE),
         name=request.tool,
         kind=_KINDS[request.action] if known is None else known.kind,
         status="pending",
@@ -106,6 +123,14 @@ def _reasons(request: ReviewRequest) -> Iterator[str]:
         yield "A yes also covers one attempt outside the sandbox, should the sandbox stop the first."
 
 
+def _bewares(heading: str, differing: list[schema.Diff]) -> Iterator[str]:
+    for warning in bewares(heading, runs=not differing):
+        yield f"Beware: {warning}"
+    unseen = {name for diff in differing for name in hidden(diff.newText) if name.startswith("‹U+")} - _QUOTES
+    if unseen:
+        yield f"Beware: the new text holds characters that cannot be seen: {', '.join(sorted(unseen))}"
+
+
 def _touches(effects: Effects) -> Iterator[str]:
     said = {
         "Reads": effects.reads,
@@ -120,7 +145,7 @@ def _touches(effects: Effects) -> Iterator[str]:
             yield f"{word}: {', '.join(map(visible, things))}"
 
 
-def differences(path: str, change: FileChange) -> list[schema.ToolCallContent]:
+def differences(path: str, change: FileChange) -> list[schema.Diff]:
     """Old and new text; of a change in the middle of a file, each changed stretch with its surroundings."""
     match change:
         case AddFile(content=content):

@@ -2,12 +2,14 @@
 what each "do not ask again" would save."""
 
 import enum
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from signoff.domain.intent import Action, Command, FileDelete, FileRead, FileWrite, GitWrite, Host, Intent, Opaque
 from signoff.domain.review import ApprovalRequestEvent, FileChange, ReviewDecision, Scope
+from signoff.domain.visible import hidden, lookalikes
 
 
 class Width(enum.StrEnum):
@@ -104,3 +106,12 @@ def effects(intent: Intent) -> Effects:
         hosts=of(Host),
         unreadable=of(Opaque),
     )
+
+
+def bewares(subject: str, *, runs: bool) -> Iterator[str]:
+    """What a person should know of the characters of what is shown, and of look-alikes in what `runs`."""
+    if unseen := hidden(subject.replace("\n", "")):
+        names = ", ".join(escape[1:-1] for escape in unseen)
+        yield f"what cannot be seen is written in pointed quotes: {names}"
+    if runs and (others := lookalikes(subject)):
+        yield f"characters that may look like others: {', '.join(others)}"

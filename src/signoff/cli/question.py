@@ -2,13 +2,12 @@
 
 import enum
 import shlex
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, assert_never
 
 import msgspec
 
-from signoff.approvals.request import Offer, ReviewRequest
+from signoff.approvals.request import Offer, ReviewRequest, bewares
 from signoff.domain.review import (
     AddFile,
     ApplyPatchApprovalRequestEvent,
@@ -23,7 +22,7 @@ from signoff.domain.review import (
     UnknownCommand,
     UpdateFile,
 )
-from signoff.domain.visible import hidden, pieces
+from signoff.domain.visible import pieces
 from signoff.domain.visible import width as columns
 
 _SHELLS = ("bash", "sh", "zsh", "dash")
@@ -199,14 +198,8 @@ def _facts(request: ReviewRequest, subject: str) -> Iterator[tuple[str, str, Sty
         yield "grants", f"with a: writing anywhere under {event.grant_root} for this session", Style.STRONG
     if request.outside or request.covers_retry:
         yield "sandbox", OUTSIDE if request.outside else RETRY, Style.STRONG
-    unseen = hidden(subject.replace("\n", ""))
-    if unseen:
-        names = ", ".join(escape[1:-1] for escape in unseen)
-        yield "beware", f"what cannot be seen is written in pointed quotes: {names}", Style.ALERT
-    foreign = sorted({character for character in subject if character.isalpha() and not character.isascii()})
-    if foreign and _runs(event):
-        names = ", ".join(f"{character} {unicodedata.name(character, 'unnamed').lower()}" for character in foreign)
-        yield "beware", f"letters that may look like others: {names}", Style.ALERT
+    for warning in bewares(subject, runs=_runs(event)):
+        yield "beware", warning, Style.ALERT
 
 
 def _meanings(event: ExecApprovalRequestEvent) -> Iterator[str]:

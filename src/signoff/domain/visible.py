@@ -16,6 +16,7 @@ _UNSEEN = frozenset(
         chr,
         (
             *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, 0x2039, 0x203A),
+            *(0x13441, 0x13442, 0x16FE4, 0x1D159),
             *range(0x180B, 0x1810),
             *range(0xFE00, 0xFE10),
             *range(0xE0100, 0xE01F0),
@@ -62,6 +63,14 @@ def spelled(json: str) -> str:
 def hidden(text: str) -> tuple[str, ...]:
     """What was escaped, each once, in order of appearance."""
     return tuple(dict.fromkeys(piece.text for piece in pieces(text) if piece.escaped))
+
+
+def lookalikes(text: str) -> tuple[str, ...]:
+    """Characters that can be taken for others, each once with its name. Wide ones are not: none looks like a plain one."""
+    found = sorted({one for one in text if one > "\x7e" and unicodedata.east_asian_width(one) != "W"})
+    return tuple(
+        f"{one} {unicodedata.name(one, 'unnamed').lower()}" for one in found if one.isprintable() and one not in _UNSEEN
+    )
 
 
 def width(text: str) -> int:
