@@ -2,7 +2,9 @@
 
 import itertools
 import os
+import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -117,6 +119,45 @@ def test_a_project_counts_when_it_is_trusted_and_only_where_it_narrows(places: P
     assert sorted(warnings) == [f"{folder / name}: {dropped}" for name in ("policy.toml", "rules/p.rules")]
     write(folder / "rules/p.rules", rule("narrow", "prompt"))
     assert heads(load(places)[0]) == []  # what changed has to be looked at again
+
+
+def gone(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize(
+    "meddle",
+    [
+        lambda folder: write(folder / "rules/p.rules", rule("narrow", "allow") + "# much longer than it was"),
+        lambda folder: write(folder / "rules/q.rules", rule("another", "forbidden")),
+        gone,
+    ],
+    ids=["changed", "added to", "removed"],
+)
+def test_a_project_meddled_with_while_it_is_worked_in_gets_rid_of_nothing(
+    places: Places, meddle: Callable[[Path], None]
+) -> None:
+    folder = places.project / ".signoff"
+    write(folder / "rules/p.rules", rule("narrow", "forbidden"))
+    trust.trust(places.environ, places.project, trust.contents(places.project))
+    said: list[str] = []
+    book = RuleBook(places, warn=said.append, clock=SECONDS)
+    meddle(folder)
+    rules = book.current()
+    assert (heads(rules), [one.decision for one in rules.prefixes]) == (["narrow"], [Decision.DENY])
+    assert said == [f"{folder} was changed; the rules you trusted stay in force until the end of this run"]
+    trust.distrust(places.environ, places.project)
+    assert heads(book.current()) == []
+    assert "is not trusted" in said[-1]
+
+
+def test_a_project_that_changed_since_it_was_trusted_is_told_from_one_that_never_was(places: Places) -> None:
+    folder = places.project / ".signoff"
+    write(folder / "rules/p.rules", rule("narrow", "forbidden"))
+    assert "is not trusted" in load(places)[1][0]
+    trust.trust(places.environ, places.project, trust.contents(places.project))
+    write(folder / "rules/p.rules", rule("narrow", "prompt"))
+    assert "has changed since you trusted it" in load(places)[1][0]
 
 
 def test_a_linked_rule_file_is_read(places: Places, home: Path) -> None:

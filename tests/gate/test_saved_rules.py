@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from signoff.approvals.grants import kept, revoke
-from signoff.approvals.rulebook import SessionRules
+from signoff.approvals.rulebook import SessionRules, never_back
 from signoff.config.rules import Places, RuleBook
 from signoff.domain.context import Context
 from signoff.domain.event import DeveloperMessage, Warned
@@ -244,3 +244,13 @@ def test_a_verdict_by_a_rule_for_a_while_ends_with_the_rule(saving: Saving) -> N
     assert rules.judge(intent)[0].decision is Decision.ALLOW
     saving.now += 61
     assert rules.judge(intent)[0].decision is Decision.ASK
+
+
+def test_setting_the_clock_back_makes_a_yes_for_a_while_last_no_longer() -> None:
+    day = {"today": 1_000.0, "steady": 50.0}
+    clock = never_back(lambda: day["today"], lambda: day["steady"])
+    assert clock() == 1_000
+    day |= {"today": 400.0, "steady": 60.0}
+    assert clock() == 1_010
+    day |= {"today": 5_000.0}  # set forward: it ends at once
+    assert clock() == 5_000

@@ -1,9 +1,13 @@
 """Tool servers: real ones, in processes of their own, through the real gate."""
 
 import asyncio
+import contextlib
+import gzip
+import http.server
 import os
 import pathlib
 import sys
+import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -18,6 +22,7 @@ from signoff.domain.settings import ApprovalPolicy
 from signoff.domain.tool_server import LocalServer, RemoteServer, ToolServer
 from signoff.sandbox import child
 from signoff.tools.describe import describe
+from signoff.tools.mcp_http import LARGEST_ANSWER
 from signoff.tools.mcp_servers import MOST_RESTARTS, McpServers, Surroundings
 from signoff.tools.mcp_tool import LONGEST_NAME, MOST_TEXT, Memory, Offer, answer_of, fingerprint, full_name
 from tests.tools.workbench import Workbench
@@ -146,6 +151,42 @@ def test_a_bad_server_is_named_and_the_others_live_on(tmp_path: pathlib.Path) ->
     assert "cannot start /no/such/program" in scene.servers.failed["missing"]
     assert "no such database" in scene.servers.failed["broken"]
     assert len(scene.warnings) == 3
+
+
+class Flood(http.server.BaseHTTPRequestHandler):
+    """Answers with far more than anybody asked for; under /packed as a few bytes."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        body = b'{"jsonrpc": "2.0", "id": 0, "result": "' + b" " * (2 * LARGEST_ANSWER) + b'"}'
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        if self.path == "/packed":
+            body = gzip.compress(body, 1)
+            self.send_header("content-encoding", "gzip")
+        self.end_headers()
+        with contextlib.suppress(OSError):  # it is hung up on
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [("plain", "its answer is larger than 16 MiB"), ("packed", "its answer is compressed, which nobody asked for")],
+)
+def test_a_server_that_answers_with_a_flood_is_left(tmp_path: pathlib.Path, path: str, said: str) -> None:
+    async def nothing(scene: Scene) -> None: ...
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Flood) as flood:
+        threading.Thread(target=flood.serve_forever, daemon=True).start()
+        scene = Scene(tmp_path)
+        try:
+            scene.run(nothing, RemoteServer("flood", f"http://127.0.0.1:{flood.server_port}/{path}"), start_seconds=20)
+        finally:
+            flood.shutdown()
+
+    assert said in scene.servers.failed["flood"]
 
 
 def test_a_server_that_says_nothing_is_not_waited_for(tmp_path: pathlib.Path) -> None:

@@ -297,3 +297,11 @@ def test_a_call_that_changed_nothing_leaves_nothing(whole: bool, yard: Yard) -> 
         pass
     assert [path.name for path in (yard.store / "calls").iterdir()] == ["run-1"]
     assert yard.back() == ["a"]
+
+
+def test_calls_stay_in_order_although_the_clock_is_set_back(yard: Yard) -> None:
+    yard.undo = Undo(str(yard.store), str(yard.workspace), "run-1", clock=iter((2_000, 1_000)).__next__)
+    for name in ("first", "second"):
+        with yard.changed(name):
+            write(yard.workspace / name, "text")
+    assert yard.back() == ["second"]

@@ -56,16 +56,31 @@ class _Known(msgspec.Struct, frozen=True):
     answers: dict[Intent, tuple[Verdict, Requirement]]
 
 
+def never_back(today: Callable[[], float], steady: Callable[[], float]) -> Callable[[], float]:
+    """The time of day, or what it would be had nobody set it back: a yes for a while does not last longer for that."""
+    offset = today() - steady()
+    return lambda: max(today(), offset + steady())
+
+
+def _since_boot() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)  # goes on while the machine sleeps
+
+
 class SessionRules:
     """Judges with the rules of the files and of the session."""
 
     def __init__(
-        self, files: RuleFiles, context: Context, *, audit: Audit = Audit.PROMPT, clock: Callable[[], float] = time.time
+        self,
+        files: RuleFiles,
+        context: Context,
+        *,
+        audit: Audit = Audit.PROMPT,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         self._files = files
         self._context = context
         self._audit = audit
-        self._clock = clock
+        self._clock = clock or never_back(time.time, _since_boot)
         self._added: tuple[PrefixRule, ...] = ()
         self._written: tuple[PolicyRule, ...] = ()
         self._known: _Known | None = None

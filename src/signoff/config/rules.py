@@ -9,7 +9,7 @@ they restrict. A file that cannot be read leaves the last good rules in force; w
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -95,6 +95,7 @@ class RuleBook:
         self._look_at = 0.0
         self._watch = _Watch(places)
         self._seen = self._watch.signature()
+        self._trusted: list[Found] = []
         self._rules = self._load()
 
     def current(self) -> Rules:
@@ -137,7 +138,8 @@ class RuleBook:
         self._rules = self._rules.extended((PrefixRule(pattern, Decision.ALLOW, source, expires_ms=expires),))
 
     def _load(self) -> Rules:
-        found, warnings = find(self._places)
+        found, warnings = find(self._places, self._trusted)
+        self._trusted = [file for file in found if file.layer == Layer.PROJECT]
         for warning in warnings:
             self._warn(warning)
         self.sha256 = digest(found)
@@ -186,12 +188,12 @@ def digest(found: list[Found]) -> str:
     return whole.hexdigest()
 
 
-def find(places: Places) -> tuple[list[Found], tuple[str, ...]]:
-    """Every file that counts, in the order of the layers."""
+def find(places: Places, trusted: Sequence[Found] = ()) -> tuple[list[Found], tuple[str, ...]]:
+    """Every file that counts, in the order of the layers. `trusted`: the project's own files as they last counted."""
     files = [(path, layer) for folder, layer in places.folders() for path in _rule_files(folder)]
     optional = [*places.policies(), (places.user_grants, Layer.GRANT), (places.project_grants, Layer.GRANT)]
     files += [(path, layer) for path, layer in optional if path.exists()]
-    own, warnings = _project_files(places)
+    own, warnings = _project_files(places, trusted)
     return [*(Found(path, layer, _text(path)) for path, layer in files), *own], warnings
 
 
@@ -200,12 +202,20 @@ def named(paths: tuple[Path, ...]) -> list[Found]:
     return [Found(path, Layer.FLAG, _text(path)) for path in paths]
 
 
-def _project_files(places: Places) -> tuple[list[Found], tuple[str, ...]]:
+def _project_files(places: Places, trusted: Sequence[Found]) -> tuple[list[Found], tuple[str, ...]]:
+    """A change ends the trust, not what holds: an agent that touches a file must not get rid of what restricts it."""
     contents = trust.contents(places.project)
     names = [name for name in contents if name == trust.POLICY or name.startswith(f"{trust.RULES}/")]
     folder = places.project / locations.PROJECT_FOLDER
-    if names and not trust.is_trusted(places.environ, places.project, contents):
-        return [], (f"{folder} is not trusted, so its rules do not count; read them, then run `signoff config trust`",)
+    if (names or trusted) and not trust.is_trusted(places.environ, places.project, contents):
+        changed = trust.was_trusted(places.environ, places.project)
+        if trusted and changed:
+            return list(trusted), (
+                f"{folder} was changed; the rules you trusted stay in force until the end of this run",
+            )
+        why = "has changed since you trusted it" if changed else "is not trusted"
+        said = "so its rules do not count; read them, then run `signoff config trust`"
+        return [], (f"{folder} {why}, {said}",)
     own = [Found(folder / name, Layer.PROJECT, _decoded(contents[name], folder / name)) for name in names]
     said = "a project can only restrict, so what it allows does not count"
     return own, tuple(f"{file.path}: {said}: {file.dropped}" for file in own if file.dropped)

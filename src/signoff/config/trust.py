@@ -59,6 +59,11 @@ def is_trusted(environ: Environment, root: Path, files: Contents) -> bool:
     return trusted(environ).get(str(root.resolve())) == digest(files)
 
 
+def was_trusted(environ: Environment, root: Path) -> bool:
+    """As it was once; it may have changed since."""
+    return str(root.resolve()) in trusted(environ)
+
+
 def trust(environ: Environment, root: Path, files: Contents) -> None:
     _change(environ, root, digest(files))
 

@@ -17,7 +17,7 @@ import msgspec
 
 from signoff.domain.errors import ChildLost, ConfigError, SignoffError, ToolError, ToolTimeout
 from signoff.domain.late import late
-from signoff.domain.tool_server import LocalServer, RemoteServer, ToolServer
+from signoff.domain.tool_server import LocalServer, ToolServer
 from signoff.tools.mcp_pipes import Talk, piped
 from signoff.tools.mcp_tool import McpTool, Memory, Offer, Reply, answer_of
 from signoff.tools.registry import Registry
@@ -25,13 +25,13 @@ from signoff.tools.tool import Attempt
 
 if TYPE_CHECKING:
     import anyio
-    import httpx2
     import mcp
     from mcp import types as mcp_types
-    from mcp.client import streamable_http
+
+    from signoff.tools import mcp_http
 else:
-    anyio, httpx2, mcp = late("anyio"), late("httpx2"), late("mcp")
-    mcp_types, streamable_http = late("mcp.types"), late("mcp.client.streamable_http")
+    anyio, mcp, mcp_types = late("anyio"), late("mcp"), late("mcp.types")
+    mcp_http = late("signoff.tools.mcp_http")
 
 START_SECONDS = 30.0
 CALL_SECONDS = 300.0
@@ -153,7 +153,7 @@ class _Connection:
     def _transport(self) -> contextlib.AbstractAsyncContextManager[Any]:
         if isinstance(self.server, LocalServer):
             return piped(self.server, self._around.environ, self._around.directory, self._talk)
-        return _over_http(self.server, self._around.call_seconds)
+        return mcp_http.over_http(self.server, self._around.call_seconds)
 
     async def _hear(self, message: Any) -> None:
         if isinstance(message, mcp_types.ToolListChangedNotification):
@@ -205,16 +205,6 @@ async def _first(*events: asyncio.Event) -> None:
     finally:
         for one in waiting:
             one.cancel()
-
-
-@contextlib.asynccontextmanager
-async def _over_http(server: RemoteServer, seconds: float) -> AsyncIterator[tuple[Any, Any]]:
-    timeout = httpx2.Timeout(30.0, read=seconds)
-    async with (
-        httpx2.AsyncClient(headers=dict(server.headers), timeout=timeout) as client,
-        streamable_http.streamable_http_client(server.url, http_client=client) as streams,
-    ):
-        yield streams
 
 
 async def _listed(session: "mcp.ClientSession") -> list[Offer]:

@@ -9,7 +9,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -41,17 +41,20 @@ class Undo:
         placeheld: Iterable[str] = (),
         *,
         bounds: Bounds | None = None,
+        clock: Callable[[], int] = time.time_ns,
     ) -> None:
         self.directory, self.run_id, self._workspace = directory, run_id, workspace
         self._objects = Objects(os.path.join(directory, "objects"))
         self._placeheld = frozenset(placeheld)
         self._seen: dict[str, Seen] | None = None
+        self._clock = clock
+        self._latest = 0  # call of this run: they stay in order although somebody sets the clock back
         self._bounds = bounds  # None: somebody else keeps the store small
         self._folder = threading.Lock()  # of the run's calls: made by the first, gone with the last
 
     def before(self, call_id: str, tool: str, paths: Iterable[str] | None) -> "Pending":
         """Save these paths (absolute), or the whole workspace. What cannot be saved at all is refused."""
-        began = time.time_ns()
+        began = self._latest = max(self._clock(), self._latest + 1)
         self._keep_small()
         with in_use(self.directory):
             return self._saved(call_id, tool, paths, began)
