@@ -194,6 +194,15 @@ def test_without_the_signing_package_signing_says_what_to_install(
     )
 
 
+def test_an_export_leaves_out_the_room_of_a_killed_run_and_no_damage(finished: pathlib.Path) -> None:
+    lines = finished.read_bytes()
+    finished.write_bytes(lines + b" " * 20)  # behind the closing record nothing may stand
+    assert audit("export").out.encode() == lines + b" " * 20
+    killed = lines.splitlines(keepends=True)[:-1]
+    finished.write_bytes(b"".join(killed) + b" " * 2_000_000)
+    assert audit("export").out.encode() == b"".join(killed)
+
+
 def test_export_gives_the_lines_as_they_are_and_a_trace_others_can_read(
     finished: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:

@@ -188,6 +188,18 @@ def test_every_way_a_configuration_file_can_be_bad(content: bytes | None, senten
     assert ended.err.splitlines()[0] == f"signoff: {sentence.format(path=path)}"
 
 
+@pytest.mark.parametrize("name", ["config.toml", "policy.toml", "rules/a.rules", "grants.toml"])
+def test_a_file_of_ours_that_everybody_can_change_is_not_obeyed(name: str, home: Path) -> None:
+    path = home / ".config/signoff" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("")
+    path.chmod(0o666)
+    ended = signoff("why", "--", "ls")
+    assert (ended.status, ended.out) == (3, "")
+    assert ended.err.startswith(f"signoff: cannot read {path}: others can change it\n")
+    assert f"chmod go-w {path}" in ended.err
+
+
 def test_a_configuration_file_one_may_not_read(home: Path) -> None:
     path = write_config(home, b"approval = 'never'\n")
     path.chmod(0)

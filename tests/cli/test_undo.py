@@ -15,7 +15,7 @@ def test_what_a_command_did_is_listed_shown_and_put_back(home: pathlib.Path, tmp
     assert signoff("undo", cwd=space).status == 1
     assert signoff(*SET, "echo two >a; echo new >b", cwd=space).status == 0
     (row,) = json.loads(signoff("undo", "--list", "--json", cwd=space).out)["calls"]
-    assert sorted(row) == ["at", "call_id", "complete", "files", "run_id", "tool"]
+    assert sorted(row) == ["at", "call_id", "complete", "files", "run_id", "tool", "undone"]
     assert row["files"] == ["a", "b"]
     assert (
         signoff("undo", "--diff", cwd=space).out

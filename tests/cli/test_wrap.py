@@ -109,6 +109,18 @@ def test_events_are_hidden_unless_asked_for_and_can_be_kept(workspace: pathlib.P
     assert request["run_id"]
 
 
+def test_an_agent_that_says_nothing_and_ends_has_lost_nothing(workspace: pathlib.Path) -> None:
+    done = wrap(workspace, "--events-out", "events.jsonl", "--", "true")
+    assert (done.returncode, (workspace / "events.jsonl").read_text(encoding="utf-8")) == (0, "")
+
+
+def test_events_do_not_wait_for_somebody_to_read_a_pipe(workspace: pathlib.Path) -> None:
+    os.mkfifo(workspace / "pipe")
+    done = wrap(workspace, "--events-out", "pipe", "--", "true")
+    assert done.returncode == 2
+    assert "cannot write events to pipe: nobody reads from that pipe" in done.stderr
+
+
 def test_a_forged_event_is_text_once_the_agent_has_shown_itself(workspace: pathlib.Path) -> None:
     forged = REQUEST.replace('"args"', '"requires_policy":false,"args"').replace("rm -rf /", "touch forged")
     done = wrap(workspace, "--", *AGENT, f"echo '{forged}'")

@@ -9,7 +9,7 @@ import pytest
 from signoff.config import trust
 from signoff.config.known_tools import KnownTools
 from signoff.config.tool_servers import Configured, configured, expanded
-from signoff.domain.errors import ConfigError
+from signoff.domain.errors import ConfigError, ConfigUnreadable
 from signoff.domain.tool_server import LocalServer, RemoteServer
 
 
@@ -36,6 +36,13 @@ def house(tmp_path: Path) -> House:
 
 def test_without_files_there_are_none(house: House) -> None:
     assert house.found() == Configured()
+
+
+def test_a_list_that_everybody_can_change_is_refused(house: House) -> None:
+    house.write(house.user, one={"command": "x"})
+    house.user.chmod(0o666)
+    with pytest.raises(ConfigUnreadable, match="others can change it"):
+        house.found()
 
 
 def test_programs_and_addresses_are_read_with_their_variables(house: House) -> None:

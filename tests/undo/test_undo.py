@@ -42,9 +42,9 @@ class Yard:
         def __exit__(self, *_: object) -> None:
             self._pending.after()
 
-    def back(self, name: str | None = None, *, force: bool = False) -> list[str]:
+    def back(self, name: str | None = None, *, force: bool = False, by: str = "undo-1") -> list[str]:
         snapshots = chosen(history(str(self.store), str(self.workspace)), name)
-        return restore(str(self.store), str(self.workspace), snapshots, force=force, by="undo-1")
+        return restore(str(self.store), str(self.workspace), snapshots, force=force, by=by)
 
 
 @pytest.fixture
@@ -251,6 +251,9 @@ def test_an_agent_takes_back_its_own_calls_and_no_one_elses(tmp_path: pathlib.Pa
     assert result.payload == {"call_id": "call-3", "restored": ("a", "b")}
     assert bench.tree() == {"a": b"zwei\n"}
     assert [one.call_id for one in history(str(bench.undo))] == ["theirs", "call-3", "call-4"]
+    assert not bench.call("undo").ok  # there is nothing further back
+    assert bench.call("undo", call_id="call-4").ok
+    assert bench.tree() == {"a": b"two\n", "b": b"b\n"}
 
 
 def test_undoing_a_long_command_leaves_what_another_run_wrote_meanwhile(yard: Yard) -> None:
@@ -297,6 +300,28 @@ def test_a_call_that_changed_nothing_leaves_nothing(whole: bool, yard: Yard) -> 
         pass
     assert [path.name for path in (yard.store / "calls").iterdir()] == ["run-1"]
     assert yard.back() == ["a"]
+
+
+def test_each_further_undo_goes_further_back_and_an_undo_is_undone_by_its_name(yard: Yard) -> None:
+    for text in ("one", "two", "three"):
+        with yard.changed("a"):
+            write(yard.workspace / "a", text)
+    assert (yard.back(by="undo-1"), tree(yard.workspace)) == (["a"], {"a": b"two"})
+    assert (yard.back(by="undo-2"), tree(yard.workspace)) == (["a"], {"a": b"one"})
+    assert (yard.back("undo-2", by="undo-3"), tree(yard.workspace)) == (["a"], {"a": b"two"})
+    assert (yard.back(by="undo-4"), tree(yard.workspace)) == (["a"], {"a": b"one"})
+    assert (yard.back(by="undo-5"), tree(yard.workspace)) == (["a"], {})
+    with pytest.raises(NotFound, match="undone already"):
+        yard.back(by="undo-6")
+
+
+def test_what_a_person_put_back_by_hand_does_not_stand_in_the_way(yard: Yard) -> None:
+    for name in ("a", "b"):
+        with yard.changed(name):
+            write(yard.workspace / name, "text")
+    (yard.workspace / "b").unlink()
+    assert yard.back(by="undo-1") == []
+    assert yard.back(by="undo-2") == ["a"]
 
 
 def test_calls_stay_in_order_although_the_clock_is_set_back(yard: Yard) -> None:

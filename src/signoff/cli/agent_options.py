@@ -18,6 +18,7 @@ from signoff.domain.settings import DenyExit, OnAsk
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+LARGEST_INPUT = 64 << 20
 FORMATS = ("text", "json", "stream-json")
 _ID = re.compile("[0-9a-fA-F-]+")
 
@@ -140,9 +141,12 @@ def agent_options(command: F) -> F:
 def read_bytes(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
-            return file.read()
+            data = file.read(LARGEST_INPUT + 1)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    if len(data) > LARGEST_INPUT:
+        raise UsageError(f"cannot read {path}: it is larger than {LARGEST_INPUT >> 20} MiB")
+    return data
 
 
 def piped() -> str:

@@ -65,10 +65,10 @@ def audit() -> None:
 
 
 @audit.command("list")
-@click.option("-n", "--number", default=20, show_default=True, help="How many, the newest first; 0 for all.")
+@click.option("-n", "--limit", default=20, show_default=True, help="How many, the newest first; 0 for all.")
 @json_option
 @click.pass_obj
-def list_runs(output: Output, number: int, as_json: bool) -> None:
+def list_runs(output: Output, limit: int, as_json: bool) -> None:
     """List the runs that have a ledger, the newest first.
 
     \b
@@ -77,7 +77,7 @@ def list_runs(output: Output, number: int, as_json: bool) -> None:
       signoff audit list -n 0 --json
     """
     names = reading.names(_runs())[::-1]
-    runs = [reading.glance(_runs() / (name + SUFFIX)) for name in (names[:number] if number > 0 else names)]
+    runs = [reading.glance(_runs() / (name + SUFFIX)) for name in (names[:limit] if limit > 0 else names)]
     if as_json:
         output.json({"runs": runs})
         return
@@ -135,10 +135,10 @@ def show(output: Output, name: str, as_html: bool, target: BinaryIO, as_json: bo
 @audit.command()
 @run_argument
 @click.option("-f", "--follow", is_flag=True, help="Show what comes, until the run ends.")
-@click.option("-n", "--number", default=10, show_default=True, help="How many of the last records to begin with.")
+@click.option("-n", "--limit", default=10, show_default=True, help="How many of the last records to begin with.")
 @click.option("--json", "as_json", is_flag=True, help="Print each record as a line of JSON.")
 @click.pass_obj
-def tail(output: Output, name: str, follow: bool, number: int, as_json: bool) -> None:
+def tail(output: Output, name: str, follow: bool, limit: int, as_json: bool) -> None:
     """Show the last records of a run, and those to come.
 
     \b
@@ -149,7 +149,7 @@ def tail(output: Output, name: str, follow: bool, number: int, as_json: bool) ->
     run = _find(name)
     with run.open("rb") as file:
         seen = list(reading.read(file))
-        new = seen[-number:] if number > 0 else []
+        new = seen[-limit:] if limit > 0 else []
         count = len(seen)
         while True:
             for line in new:
@@ -265,8 +265,8 @@ def export(name: str, form: str, target: BinaryIO) -> None:
         target.write(msgspec.json.encode(trace(_lines(run))) + b"\n")
         return
     with run.open("rb") as file:
-        while chunk := file.read(1024 * 1024):
-            target.write(chunk)
+        for piece in reading.whole(file, finished=reading.glance(run).state is reading.State.FINISHED):
+            target.write(piece)
 
 
 @audit.command()

@@ -183,12 +183,10 @@ def _tell(output: Output, item: "Item") -> None:
 @project_option
 @click.option("--all", "everything", is_flag=True, help="Take every project, not only one.")
 @click.option("--status", type=click.Choice(STATUSES), help="Only answers of this status.")
-@click.option("-n", "--number", default=50, show_default=True, help="How many, the newest first; 0 for all.")
+@click.option("-n", "--limit", default=50, show_default=True, help="How many, the newest first; 0 for all.")
 @json_option
 @click.pass_obj
-def list_(
-    output: Output, project: str | None, everything: bool, status: str | None, number: int, as_json: bool
-) -> None:
+def list_(output: Output, project: str | None, everything: bool, status: str | None, limit: int, as_json: bool) -> None:
     """List what is remembered.
 
     Each answer with id, level, trust, status, how often it was used of how often it was shown, and its question.
@@ -203,7 +201,7 @@ def list_(
 
     wanted = None if everything else project_of(output, project)
     items = upkeep.listing(
-        local(output), project=wanted, status=Status(status) if status else None, limit=number if number > 0 else -1
+        local(output), project=wanted, status=Status(status) if status else None, limit=limit if limit > 0 else -1
     )
     if as_json:
         output.json({"items": items})

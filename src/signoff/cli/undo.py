@@ -16,7 +16,7 @@ from signoff.domain.errors import UsageError
 from signoff.domain.visible import visible
 from signoff.undo.objects import Objects
 from signoff.undo.prune import Bounds, prune
-from signoff.undo.records import Snapshot, history
+from signoff.undo.records import Snapshot, history, standing
 from signoff.undo.restore import Step, chosen, restore, steps
 from signoff.undo.states import Kind, State
 
@@ -30,6 +30,7 @@ class Listed(msgspec.Struct, frozen=True):
     at: str
     files: tuple[str, ...]
     complete: bool
+    undone: bool
 
 
 @click.command()
@@ -47,8 +48,9 @@ def undo(
 ) -> None:
     """Put back what a call or a run changed.
 
-    It is about the current directory; without a name, about the last call. What somebody else changed since is never
-    overwritten unless --force says so, and then nothing at all is touched. An undo can be undone.
+    It is about the current directory; without a name, about the last call that is not undone yet, so that each further undo
+    goes further back. What somebody else changed since is never overwritten unless --force says so, and then nothing at all
+    is touched. An undo can be undone, by its name.
 
     \b
     Examples:
@@ -78,7 +80,12 @@ def undo(
         return
     for path in restored:
         output.text(visible(path))
-    output.say(f"{counted(len(restored), 'file')} put back; take that back with: signoff undo {by}")
+    what = ", ".join(dict.fromkeys(f"{one.call_id} ({one.tool})" for one in found[:3])) + (
+        ", …" if len(found) > 3 else ""
+    )
+    output.say(
+        f"{counted(len(restored), 'file')} put back: {visible(what)} is undone. To have it again: signoff undo {by}"
+    )
 
 
 def _prune(output: Output, as_json: bool) -> None:
@@ -93,7 +100,8 @@ def _prune(output: Output, as_json: bool) -> None:
 
 
 def _list(output: Output, snapshots: list[Snapshot], as_json: bool) -> None:
-    rows = [_row(snapshot) for snapshot in reversed(snapshots)]
+    left = {one.key for one in standing(snapshots)}
+    rows = [_row(snapshot, undone=not snapshot.undoes and snapshot.key not in left) for snapshot in reversed(snapshots)]
     if as_json:
         output.json({"calls": rows})
         return
@@ -101,14 +109,15 @@ def _list(output: Output, snapshots: list[Snapshot], as_json: bool) -> None:
         output.say("There is nothing to undo here.")
     for row in rows:
         more = f" and {len(row.files) - 3} more" if len(row.files) > 3 else ""
-        names = visible(", ".join(row.files[:3])) + more + ("" if row.complete else " (not everything was saved)")
+        notes = (" (not everything was saved)" * (not row.complete)) + " (undone)" * row.undone
+        names = visible(", ".join(row.files[:3])) + more + notes
         output.text(f"{row.at}  {row.call_id:18}  {row.tool:18}  {names}", 22)
 
 
-def _row(snapshot: Snapshot) -> Listed:
+def _row(snapshot: Snapshot, *, undone: bool) -> Listed:
     at = datetime.datetime.fromtimestamp(snapshot.at_ms / 1_000, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     files = tuple(entry.path for entry in snapshot.entries if entry.before.kind is not Kind.DIRECTORY)
-    return Listed(snapshot.run_id, snapshot.call_id, snapshot.tool, at, files, snapshot.complete)
+    return Listed(snapshot.run_id, snapshot.call_id, snapshot.tool, at, files, snapshot.complete, undone)
 
 
 def _differences(output: Output, planned: list[Step], objects: Objects) -> None:

@@ -33,8 +33,8 @@ from signoff.supervisor.events_out import EventsOut
 from signoff.supervisor.foreign import mapping_of
 from signoff.supervisor.hang import Patience
 from signoff.supervisor.run import Demands, Limits, Watch, supervise
+from signoff.supervisor.session import Lost, ParsedEvent, Session, Spec
 from signoff.supervisor.session import Output as Sinks
-from signoff.supervisor.session import ParsedEvent, Session, Spec
 from signoff.wire.jsonl import Demand, Modes
 
 if TYPE_CHECKING:
@@ -178,7 +178,8 @@ class _Supervision:
         with EventsOut(path, self._run.run_id, self._redactor.value, self._output.warn) as out:
 
             def hear(session: Session, event: ParsedEvent) -> None:
-                out.keep(event)
+                if arbiter.tally.spoke or not isinstance(event, Lost):
+                    out.keep(event)
                 arbiter.hear(session, event)
 
             yield hear

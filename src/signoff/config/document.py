@@ -1,8 +1,7 @@
 """Read one TOML file, or say in one sentence, with the line, why it cannot be read."""
 
-import os
+import errno
 import re
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import msgspec
 
 from signoff.domain.errors import ConfigError, ConfigUnreadable
 from signoff.domain.late import late
+from signoff.files import regular
 
 if TYPE_CHECKING:
     import tomllib
@@ -40,27 +40,25 @@ class Document(msgspec.Struct, frozen=True):
 
 
 def read(path: Path) -> Document | None:
-    """The file as a document; None where there is no such file."""
-    content = read_bytes(path)
+    """A file that decides what is allowed, as a document; None where there is no such file."""
+    content = read_own(path)
     return None if content is None else parse(path, content)
 
 
-def read_bytes(path: Path) -> bytes | None:
+def read_own(path: Path) -> bytes | None:
+    """The same of a file that nobody else may write: whoever can, could allow themselves anything."""
+    return read_bytes(path, regular.unshared)
+
+
+def read_bytes(path: Path, opener: regular.Opener = regular.following) -> bytes | None:
     """The content of a regular file of sensible size. Never blocks, whatever stands at the path."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        return regular.content(path, LARGEST_BYTES, opener)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise ConfigUnreadable(f"cannot read {path}: {error.strerror}") from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise ConfigUnreadable(f"cannot read {path}: it is not a regular file")
-    with open(descriptor, "rb") as file:
-        content = file.read(LARGEST_BYTES + 1)
-    if len(content) > LARGEST_BYTES:
-        raise ConfigUnreadable(f"cannot read {path}: it is larger than {LARGEST_BYTES // 1024} KiB")
-    return content
+        hint = f"Look through it, then make it yours alone: chmod go-w {path}" if error.errno == errno.EPERM else None
+        raise ConfigUnreadable(f"cannot read {path}: {error.strerror}", hint=hint) from error
 
 
 def parse(path: Path, content: bytes) -> Document:

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from signoff.config import amendments, locations, trust
-from signoff.config.document import read_bytes
+from signoff.config.document import read_bytes, read_own
 from signoff.domain.errors import ConfigError, ConfigUnreadable, RulesInvalid, UsageError
 from signoff.domain.review import ApprovedExecpolicyAmendment, Scope
 from signoff.domain.settings import DefaultAction
@@ -194,12 +194,12 @@ def find(places: Places, trusted: Sequence[Found] = ()) -> tuple[list[Found], tu
     optional = [*places.policies(), (places.user_grants, Layer.GRANT), (places.project_grants, Layer.GRANT)]
     files += [(path, layer) for path, layer in optional if path.exists()]
     own, warnings = _project_files(places, trusted)
-    return [*(Found(path, layer, _text(path)) for path, layer in files), *own], warnings
+    return [*(Found(path, layer, _text(path, read_own)) for path, layer in files), *own], warnings
 
 
 def named(paths: tuple[Path, ...]) -> list[Found]:
     """Only the files somebody named."""
-    return [Found(path, Layer.FLAG, _text(path)) for path in paths]
+    return [Found(path, Layer.FLAG, _text(path, read_bytes)) for path in paths]
 
 
 def _project_files(places: Places, trusted: Sequence[Found]) -> tuple[list[Found], tuple[str, ...]]:
@@ -231,8 +231,8 @@ def _rule_files(folder: Path) -> list[Path]:
         raise ConfigUnreadable(f"cannot read {folder}: {error.strerror}") from error
 
 
-def _text(path: Path) -> str:
-    content = read_bytes(path)
+def _text(path: Path, read: Callable[[Path], bytes | None]) -> str:
+    content = read(path)
     if content is None:
         raise ConfigUnreadable(f"failed to read policy at {path}: no such file")
     return _decoded(content, path)

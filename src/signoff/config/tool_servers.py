@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from signoff.config import locations, trust
-from signoff.config.document import read_bytes
+from signoff.config.document import read_own
 from signoff.config.locations import Environment
 from signoff.domain.errors import ConfigError
 from signoff.domain.late import late_pattern
@@ -52,7 +52,7 @@ def configured(environ: Environment, project: Path, *, system: Path = locations.
     found: dict[str, ToolServer] = {}
     warnings: list[str] = []
     for path in (locations.user_config(environ) / FILE, system / FILE):
-        content = read_bytes(path)
+        content = read_own(path)
         if content is not None:
             take(path, content, environ, found, warnings)
     files = trust.contents(project)

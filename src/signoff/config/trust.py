@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from signoff.config.document import read_bytes
+from signoff.config.document import read_bytes, read_own
 from signoff.config.locations import PROJECT_FOLDER, Environment, trust_store
 from signoff.domain.errors import ConfigError, ConfigUnreadable, FileRefused
 from signoff.domain.late import late
@@ -89,7 +89,7 @@ def _change(environ: Environment, root: Path, seen: str | None) -> bool:
 
 
 def _load(path: Path) -> _Store:
-    content = read_bytes(path)
+    content = read_own(path)
     if content is None:
         return _Store()
     try:

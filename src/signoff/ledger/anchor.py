@@ -12,8 +12,10 @@ import msgspec
 
 from signoff.domain.errors import ConfigError, ConfigUnreadable, LedgerMissing
 from signoff.domain.unreadable import UNREADABLE
+from signoff.files import regular
 from signoff.ledger.canonical import canonical
 
+LARGEST_BYTES = 256 << 20
 CONTEXT = b"signoff ledger head\n"  # so that a signature made for something else is worth nothing here
 
 
@@ -41,7 +43,7 @@ def head_of(run_id: str, count: int, head: str) -> Head:
 def keep(path: str, head: Head) -> None:
     """Append a head to a file of heads."""
     try:
-        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        file = regular.opener(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
             os.write(file, canonical(msgspec.to_builtins(head)) + b"\n")
             os.fsync(file)
@@ -54,8 +56,7 @@ def keep(path: str, head: Head) -> None:
 def kept(path: str, run_id: str) -> list[Head]:
     """The heads of one run in a file of heads; LedgerMissing if there is none, since then nothing is proved."""
     try:
-        with open(path, "rb") as file:
-            heads = [head for head in _decoded(path, file.read()) if head.run_id == run_id]
+        heads = [head for head in _decoded(path, regular.content(path, LARGEST_BYTES)) if head.run_id == run_id]
     except FileNotFoundError as error:
         raise LedgerMissing(f"there is no {path}, so nothing vouches for the end of this ledger") from error
     except OSError as error:

@@ -16,6 +16,7 @@ from signoff.ledger.records import Close, Genesis, Line
 from signoff.ledger.verify import LARGEST_LINE
 
 LAST = "last"
+PIECE = 1024 * 1024
 
 
 class State(enum.StrEnum):
@@ -92,6 +93,19 @@ def read(source: BinaryIO, number: int = 0) -> Iterator[Line | Damaged]:
             return
         number += 1
         yield _line(raw, number)
+
+
+def whole(source: BinaryIO, *, finished: bool) -> Iterator[bytes]:
+    """The file in pieces, without the room for records to come; behind the closing record there is none, only damage."""
+    blanks = 0
+    while piece := source.read(PIECE):
+        kept = piece.rstrip(b" ")
+        if kept:
+            yield b" " * blanks + kept
+            blanks = 0
+        blanks += len(piece) - len(kept)
+    if finished and blanks:
+        yield b" " * blanks
 
 
 def _line(raw: bytes, number: int) -> Line | Damaged:

@@ -13,7 +13,10 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from signoff.domain.errors import ConfigError, ConfigUnreadable, LedgerEdited, LedgerMissing
+from signoff.files import regular
 from signoff.ledger.anchor import Head
+
+LARGEST_KEY = 64 * 1024
 
 
 def sign(head: Head, key_file: str) -> Head:
@@ -58,8 +61,7 @@ def holds(head: Head) -> bool:
 
 def _load(path: str) -> Ed25519PrivateKey | Ed25519PublicKey:
     try:
-        with open(path, "rb") as file:
-            data = file.read(64 * 1024)
+        data = regular.content(path, LARGEST_KEY)
     except OSError as error:
         raise ConfigUnreadable(f"cannot read the key {path}: {error.strerror}") from error
     try:

@@ -1,7 +1,6 @@
 """Where a vendor is reached and with which key: from its usual variables, the configuration, or a private file."""
 
 import os
-import stat
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -11,6 +10,7 @@ import msgspec
 from signoff.domain.errors import ConfigError, ConfigUnreadable, NoModel
 from signoff.domain.late import late, late_pattern
 from signoff.domain.settings import ModelSettings
+from signoff.files import regular
 from signoff.providers.vendors import Vendor
 
 if TYPE_CHECKING:
@@ -94,10 +94,8 @@ def read_file(path: str, vendor: Vendor, settings: ModelSettings) -> dict[str, s
 def private_text(path: str, what: str = "key file") -> str:
     """The contents of a file that nobody else may read."""
     try:
-        with open(os.path.expanduser(path), "rb") as file:
+        with open(os.path.expanduser(path), "rb", opener=regular.following) as file:
             state = os.fstat(file.fileno())
-            if not stat.S_ISREG(state.st_mode):
-                raise ConfigUnreadable(f"the {what} {path} is not a file")
             if state.st_mode & 0o077 or state.st_uid not in (os.geteuid(), 0):
                 raise ConfigError(f"the {what} {path} can be read by others", hint=f"chmod 600 {path}")
             return file.read(LARGEST_FILE).decode("utf-8")

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 from signoff.domain.errors import ConfigUnreadable, ModelBadResponse, ModelError, kind_of
+from signoff.files import regular
 from signoff.providers import pieces, script
 from signoff.providers.names import REPLAY, SCRIPTED
 from signoff.providers.provider import (
@@ -39,12 +40,9 @@ class Scripted:
     def read(cls, path: str, *, faithful: bool = False) -> "Scripted":
         """Raises ConfigError where there is no script."""
         try:
-            with Path(path).expanduser().open("rb") as file:
-                data = file.read(LARGEST_SCRIPT + 1)
+            data = regular.content(Path(path).expanduser(), LARGEST_SCRIPT)
         except OSError as error:
             raise ConfigUnreadable(f"the script {path} cannot be read: {error.strerror}") from error
-        if len(data) > LARGEST_SCRIPT:
-            raise ConfigUnreadable(f"the script {path} is larger than {LARGEST_SCRIPT} bytes")
         return cls(script.parse(data, path), path, faithful=faithful)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:

@@ -94,6 +94,11 @@ class Tally(msgspec.Struct):
     acknowledged: bool = False
     waited: int = 0  # requests that said they wait: proof that the child is held
 
+    @property
+    def spoke(self) -> bool:
+        """The child announced something; before that nothing is lost with it: mostly it has just ended."""
+        return bool(self.requests or self.acknowledged)
+
 
 class Arbiter:
     def __init__(
@@ -358,10 +363,8 @@ class Arbiter:
             self._stop(Stop(f"more than {limit} event lines could not be read", "fatal_error", kind))
 
     def _lost(self, reason: str) -> None:
-        """Nothing can be answered any more: what waits has failed, and an uncontrolled child must end.
-
-        Nothing is lost while the child has announced nothing: mostly it has just ended."""
-        if not self.tally.requests and not self.tally.acknowledged:
+        """Nothing can be answered any more: what waits has failed, and an uncontrolled child must end."""
+        if not self.tally.spoke:
             self._deaf = reason
             return
         with self._lock:

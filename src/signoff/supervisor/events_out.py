@@ -1,6 +1,8 @@
 """A copy of what the child said, redacted, as JSON lines in a file of the user's choice. Never in the way: if it cannot be written,
 that is said once and the run goes on."""
 
+import errno
+import os
 import threading
 from collections.abc import Callable
 from typing import Any, TextIO
@@ -19,9 +21,10 @@ class EventsOut:
         self._warn = warn
         self._lock = threading.Lock()
         try:
-            self._file: TextIO | None = open(path, "a", encoding="utf-8")  # noqa: SIM115  closed by __exit__
+            self._file: TextIO | None = open(path, "a", encoding="utf-8", opener=_opener)  # noqa: SIM115  closed by __exit__
         except OSError as error:
-            raise UsageError(f"cannot write events to {path}: {error.strerror}") from error
+            why = "nobody reads from that pipe" if error.errno == errno.ENXIO else error.strerror
+            raise UsageError(f"cannot write events to {path}: {why}") from error
 
     def __enter__(self) -> "EventsOut":
         return self
@@ -57,3 +60,10 @@ class EventsOut:
         except OSError as error:
             self._warn(f"events are no longer written to {self._path}: {error.strerror}")
             self._file = None
+
+
+def _opener(path: str, flags: int) -> int:
+    """A pipe is not waited for: the run would not begin."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    os.set_blocking(descriptor, True)
+    return descriptor

@@ -13,7 +13,7 @@ from signoff.undo.snapshot import Undo
 
 
 class UndoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    call_id: str | None = None  # the last call that changed something
+    call_id: str | None = None  # the last call that changed something and is not undone
 
 
 class UndoResult(msgspec.Struct, frozen=True):
@@ -26,7 +26,9 @@ class UndoCall(Tool[UndoArguments]):
 
     name = "undo"
     version = "1.0.0"
-    description = "Put back what a call of this run changed: the one with this id, or the last one."
+    description = (
+        "Put back what a call of this run changed: the one with this id, or the last one that is not undone yet."
+    )
     permissions = (Permission.FS_WRITE,)
     side_effects = ("changes, makes and deletes files",)
     arguments = UndoArguments
@@ -42,6 +44,7 @@ class UndoCall(Tool[UndoArguments]):
     async def run(self, arguments: UndoArguments, attempt: Attempt) -> Done:
         found = self._chosen(arguments, attempt.place)
         restored = tuple(restore(self._undo.directory, attempt.place.workspace, found, force=False, by=None))
+        self._undo.took_back(attempt.call_id, found)
         return Done(
             payload=msgspec.to_builtins(UndoResult(found[-1].call_id, restored)),
             artifacts=Artifacts(files_changed=restored),
@@ -51,6 +54,6 @@ class UndoCall(Tool[UndoArguments]):
     def _chosen(self, arguments: UndoArguments, place: Place) -> list[Snapshot]:
         """Not the snapshot of this very call, which is the youngest while it runs."""
         snapshots = history(self._undo.directory, place.workspace)
-        own = [one for one in snapshots if one.run_id == self._undo.run_id and one.tool != self.name]
+        own = [one for one in snapshots if one.run_id == self._undo.run_id and (one.tool != self.name or one.undoes)]
         found = chosen(own, arguments.call_id)
         return [one for one in found if one.call_id == found[-1].call_id]

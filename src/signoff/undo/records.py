@@ -29,6 +29,11 @@ class Snapshot(msgspec.Struct, frozen=True):
     entries: tuple[Entry, ...]
     complete: bool = True  # False: the workspace was too large to save all of it
     ended_ns: int = 0  # 0: it has not, or was cut short
+    undoes: tuple[str, ...] = ()  # the calls that this one put back, by `key`
+
+    @property
+    def key(self) -> str:
+        return f"{self.run_id}/{self.call_id}"
 
 
 def place_of(directory: str, run_id: str, began_ns: int) -> str:
@@ -64,6 +69,19 @@ def history(directory: str, workspace: str | None = None) -> list[Snapshot]:
     """Every call that changed something, the oldest first."""
     found = filter(None, map(read, files(directory)))
     return [one for one in found if workspace is None or one.workspace == workspace]
+
+
+def standing(snapshots: list[Snapshot]) -> list[Snapshot]:
+    """The calls that nobody has put back, without those that did nothing else; an undo that was undone counts for nothing."""
+    undone: set[str] = set()
+    found = []
+    for one in reversed(snapshots):
+        if one.key in undone:
+            continue
+        undone.update(one.undoes)
+        if not one.undoes:
+            found.append(one)
+    return found[::-1]
 
 
 def left_by_others(directory: str, workspace: str, own: str, since_ns: int) -> dict[str, State]:

@@ -9,7 +9,7 @@ from signoff.domain.errors import NotFound, SignoffError, ToolConflict
 from signoff.files import beneath
 from signoff.files.ground import Ground
 from signoff.undo.objects import Objects
-from signoff.undo.records import Snapshot
+from signoff.undo.records import Snapshot, standing
 from signoff.undo.snapshot import Undo
 from signoff.undo.states import DIRECTORY, Kind, Observer, State
 
@@ -25,11 +25,14 @@ class Step(msgspec.Struct, frozen=True):
 
 
 def chosen(snapshots: list[Snapshot], name: str | None) -> list[Snapshot]:
-    """The calls of the run or the call of that name (or beginning); without a name the last call."""
+    """The calls of the run or the call of that name (or beginning); without a name the last that is not undone."""
     if not snapshots:
         raise NotFound("there is nothing to undo here")
     if name is None:
-        return snapshots[-1:]
+        if not (left := standing(snapshots)):
+            hint = "signoff undo --list shows it; an undo is itself undone by its id."
+            raise NotFound("everything that was changed here is undone already", hint=hint)
+        return left[-1:]
     for exact in (True, False):
         found = [one for one in snapshots if _named(one, name, exact=exact)]
         if found:
@@ -80,11 +83,12 @@ def restore(directory: str, workspace: str, snapshots: list[Snapshot], *, force:
         now = {step.path: observer.state(os.path.join(workspace, step.path)) for step in planned}
         _refuse_conflicts(planned, now, force)
         due = [step for step in planned if now[step.path] != step.restored]
-        saved = by and Undo(directory, workspace, by).before(
-            by, "undo", [os.path.join(workspace, step.path) for step in due]
-        )
+        undo = Undo(directory, workspace, by) if by else None
+        saved = undo and undo.before(by or "", "undo", [os.path.join(workspace, step.path) for step in due])
         try:
             _put_back(due, now, contents, ground, workspace)
+            if undo is not None and by:
+                undo.took_back(by, snapshots)
         finally:
             if saved:
                 saved.after()

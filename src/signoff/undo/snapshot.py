@@ -47,6 +47,7 @@ class Undo:
         self._objects = Objects(os.path.join(directory, "objects"))
         self._placeheld = frozenset(placeheld)
         self._seen: dict[str, Seen] | None = None
+        self._undoes: dict[str, tuple[str, ...]] = {}
         self._clock = clock
         self._latest = 0  # call of this run: they stay in order although somebody sets the clock back
         self._bounds = bounds  # None: somebody else keeps the store small
@@ -58,6 +59,13 @@ class Undo:
         self._keep_small()
         with in_use(self.directory):
             return self._saved(call_id, tool, paths, began)
+
+    def took_back(self, call_id: str, snapshots: Iterable[Snapshot]) -> None:
+        """The call that is under way put these back."""
+        self._undoes[call_id] = tuple(one.key for one in snapshots)
+
+    def undoes(self, call_id: str) -> tuple[str, ...]:
+        return self._undoes.pop(call_id, ())
 
     def _saved(self, call_id: str, tool: str, paths: Iterable[str] | None, began: int) -> "Pending":
         if paths is None:
@@ -163,8 +171,10 @@ class Pending:
             for path in sorted(paths)
             if _differs(before.get(path, ABSENT), self._left(path, now, complete))
         )
-        if entries:
-            done = msgspec.structs.replace(self._snapshot, entries=entries, complete=complete, ended_ns=time.time_ns())
+        undoes = self._undo.undoes(self._snapshot.call_id)
+        if entries or undoes:
+            ended = {"ended_ns": time.time_ns(), "undoes": undoes}
+            done = msgspec.structs.replace(self._snapshot, entries=entries, complete=complete, **ended)
             self._undo.note(self._place, done)
         else:
             self._undo.forget(self._place)
