@@ -12,9 +12,10 @@ import pytest
 from signoff.domain.settings import DenyExit
 from signoff.domain.verdict import Decision
 from signoff.ledger import records
-from signoff.supervisor.arbiter import Arbiter, OnUnenforcedDeny, Stop, Tally, Terms
+from signoff.supervisor.arbiter import Arbiter, OnUnenforcedDeny, Stop, Terms
 from signoff.supervisor.ends import ended, signalled, stopped
 from signoff.supervisor.hang import Patience
+from signoff.supervisor.pending import Tally
 from signoff.supervisor.run import Demands, Limits, Watch, supervise
 from signoff.supervisor.session import Output, Session, Spec
 from tests.clauses import requirement

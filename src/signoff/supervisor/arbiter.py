@@ -26,7 +26,7 @@ from signoff.ledger.records import DecidedBy, Decision, Event, Outcome, Record, 
 from signoff.ledger.spans import DecideSpan, Status
 from signoff.ledger.tracing import Tracing
 from signoff.supervisor.foreign import Kind, foreign_intent, session_key
-from signoff.supervisor.pending import Pending, Step, Table, answers_first
+from signoff.supervisor.pending import Pending, Step, Table, Tally, answers_first
 from signoff.supervisor.reviews import Reviews
 from signoff.supervisor.session import Heard, Lost, ParsedEvent, ParseFailed, now
 from signoff.wire import control
@@ -79,25 +79,6 @@ class Stop(msgspec.Struct, frozen=True):
     reason: str
     code: str  # of policy.abort
     error: str  # of the error vocabulary
-
-
-class Tally(msgspec.Struct):
-    requests: int = 0
-    allowed: int = 0
-    denied: int = 0
-    timed_out: int = 0
-    duplicates: int = 0
-    mismatches: int = 0
-    parse_errors: int = 0
-    results: int = 0
-    failed_results: int = 0
-    acknowledged: bool = False
-    waited: int = 0  # requests that said they wait: proof that the child is held
-
-    @property
-    def spoke(self) -> bool:
-        """The child announced something; before that nothing is lost with it: mostly it has just ended."""
-        return bool(self.requests or self.acknowledged)
 
 
 class Arbiter:

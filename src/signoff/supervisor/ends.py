@@ -6,7 +6,8 @@ import msgspec
 
 from signoff.domain.errors import Exit
 from signoff.domain.settings import DenyExit
-from signoff.supervisor.arbiter import Stop, Tally
+from signoff.supervisor.arbiter import Stop
+from signoff.supervisor.pending import Tally
 
 
 class Ending(msgspec.Struct, frozen=True):

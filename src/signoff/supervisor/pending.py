@@ -113,3 +113,22 @@ def answers_first(events: list[ToolEvent]) -> tuple[list[ToolEvent], list[ToolRe
     asked = {event.id for event in events if type(event) is ToolRequest}
     later = [event for event in events if type(event) is ToolResult and event.id not in asked]
     return [event for event in events if type(event) is not ToolResult or event.id in asked], later
+
+
+class Tally(msgspec.Struct):
+    requests: int = 0
+    allowed: int = 0
+    denied: int = 0
+    timed_out: int = 0
+    duplicates: int = 0
+    mismatches: int = 0
+    parse_errors: int = 0
+    results: int = 0
+    failed_results: int = 0
+    acknowledged: bool = False
+    waited: int = 0  # requests that said they wait: proof that the child is held
+
+    @property
+    def spoke(self) -> bool:
+        """The child announced something; before that nothing is lost with it: mostly it has just ended."""
+        return bool(self.requests or self.acknowledged)
