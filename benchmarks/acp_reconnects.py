@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 
-from benchmarks.acp_sockets import CLIENTS, HANDSHAKE, arrive, ask, frame, free_port, one_core, server
+from benchmarks.acp_sockets import CLIENTS, HANDSHAKE, arrive, ask, frame, one_core, server
 from benchmarks.acp_wire import ours
 from benchmarks.figure import Figure, at_most, medians
 
@@ -20,7 +20,7 @@ INITIALIZE = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol
 def measure() -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder, one_core():
         command, environment = ours(folder)
-        command = [*command, "--transport", "ws", "--listen", f"127.0.0.1:{free_port()}"]
+        command = [*command, "--transport", "ws", "--listen", "127.0.0.1:0"]
         reference = [sys.executable, "-m", "benchmarks.acp_socket_reference"]
         with server(command, environment) as (_, port), server(reference, None) as (_, echo_port):
             says = [[INITIALIZE, _resume(port, folder)] for _ in range(CLIENTS)]

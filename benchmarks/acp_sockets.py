@@ -28,7 +28,7 @@ HANDSHAKE = (
 def measure() -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder, one_core():
         command, environment = ours(folder)
-        command = [*command, "--transport", "ws", "--listen", f"127.0.0.1:{free_port()}"]
+        command = [*command, "--transport", "ws", "--listen", "127.0.0.1:0"]
         reference = [sys.executable, "-m", "benchmarks.acp_socket_reference"]
         with server(command, environment) as (ours_pid, ours_port), server(reference, None) as (_, echo_port):
             before = resident(ours_pid)

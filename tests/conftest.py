@@ -7,14 +7,16 @@ from collections.abc import Callable
 
 import hypothesis
 import pytest
+from hypothesis.internal.conjecture import providers
 
-hypothesis.settings.register_profile(
-    "signoff",
-    derandomize=bool(os.environ.get("CI")),  # elsewhere every run looks at new examples
-    deadline=None,  # how long anything takes on a busy machine says nothing
-    suppress_health_check=[hypothesis.HealthCheck.too_slow],
-)
-hypothesis.settings.load_profile("signoff")
+for name, same in (("steady", True), ("explore", False)):
+    hypothesis.settings.register_profile(
+        name,
+        derandomize=same,
+        deadline=None,  # how long anything takes on a busy machine says nothing
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
+hypothesis.settings.load_profile("steady")  # --hypothesis-profile=explore looks at new examples
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background: what we start must still hear Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -25,6 +27,12 @@ SHARED_CASES = pathlib.Path(__file__).parents[2] / "shared" / "cases"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files instead of comparing")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The steady examples are the same in every run and for a test alone, whatever else was loaded before it."""
+    if config.getoption("--hypothesis-profile") != "explore":
+        providers._get_local_constants = providers.Constants
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -9,7 +9,7 @@ import itertools
 import json
 import os
 import pathlib
-import socket
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
@@ -18,7 +18,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from tests.acp.served import COMMAND, environment
 from tests.acp.validator import validate
 
-LIMIT = 120.0
+LIMIT = 600.0  # seconds no test comes near, however busy the machine
 MODES = ("ask", "plan", "auto")
 MOST_CHECKED = 2_000  # of one client's frames; a race repeats the same few ten thousand times
 Answer = Callable[[dict[str, Any]], dict[str, Any] | None]
@@ -180,23 +180,20 @@ async def _read(socket_: ClientConnection, client: Client) -> None:
 @contextlib.asynccontextmanager
 async def websocket(folder: pathlib.Path, *options: str) -> AsyncIterator[Served]:
     """`options` name the model too; without one it is the echo model."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
     command = [*(COMMAND if "-m" not in options else COMMAND[:-2]), "--transport", "ws"]
     process = await asyncio.create_subprocess_exec(
-        *command, "--listen", f"127.0.0.1:{port}", *options, env=environment(folder), stderr=asyncio.subprocess.PIPE
+        *command, "--listen", "127.0.0.1:0", *options, env=environment(folder), stderr=asyncio.subprocess.PIPE
     )
     assert process.stderr is not None
     said: list[str] = []
     try:
         async with asyncio.timeout(LIMIT):
-            while "serving ws://" not in (said[-1] if said else ""):
+            while not (serving := re.search(r"serving ws://127.0.0.1:(\d+)/", said[-1] if said else "")):
                 line = await process.stderr.readline()
                 assert line, said
                 said.append(line.decode())
             listening = asyncio.create_task(_listen(process.stderr, said))
-            yield Served(process, port, said)
+            yield Served(process, int(serving[1]), said)
     finally:
         if process.returncode is None:
             process.terminate()

@@ -46,6 +46,7 @@ from tests.fakes.sandboxes import FakeSandboxes
 from tests.gate.scene import MemoryFiles
 from tests.ledger.books import open_ledger
 
+LIMIT = 300.0  # seconds no test comes near, however busy the machine
 MASKS = Redactor(Redact.BASIC, reversible=False)
 
 
@@ -154,7 +155,7 @@ class ClientPeer:
         return schema.RequestPermissionResponse(outcome=schema.SelectedPermissionOutcome(optionId=str(answer)))
 
     async def request(self, method: str, **params: Any) -> Any:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(LIMIT):
             return await self.peer.request(method, params)
 
     async def initialize(self, **capabilities: Any) -> schema.InitializeResponse:
@@ -245,7 +246,7 @@ def _frames(link: Link) -> list[dict[str, Any]]:
 
 def play(make: Callable[[], Scene], act: Callable[[Scene], Any]) -> None:
     async def run() -> None:
-        async with asyncio.timeout(60), playing(make()) as scene:
+        async with asyncio.timeout(LIMIT), playing(make()) as scene:
             await act(scene)
 
     asyncio.run(run())

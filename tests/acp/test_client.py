@@ -184,7 +184,7 @@ def test_what_has_no_handler_is_neither_offered_nor_answered() -> None:
 
     async def run() -> None:
         seen: list[Peer] = []
-        async with asyncio.timeout(20), Client.over(to(agent, seen), Handlers(read_text_file=read)):
+        async with asyncio.timeout(120), Client.over(to(agent, seen), Handlers(read_text_file=read)):
             asked = schema.ReadTextFileRequest(sessionId="s", path="/a")
             found = await seen[1].request("fs/read_text_file", asked)
             assert found.content == "text of /a"

@@ -203,7 +203,7 @@ def test_an_idle_session_is_closed_and_can_be_taken_up_again(tmp_path: pathlib.P
         assert refused.value.rpc_code == -32002
         await client.request("session/resume", sessionId=session, cwd=str(scene.workspace), mcpServers=[])
 
-    play(lambda: Scene(tmp_path, provider=Echo(), idle_s=0.05), act)
+    play(lambda: Scene(tmp_path, provider=Echo(), idle_s=1.0), act)
 
 
 def test_the_agent_asks_the_person_with_a_form_where_forms_are_offered(tmp_path: pathlib.Path) -> None:

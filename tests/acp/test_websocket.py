@@ -25,6 +25,7 @@ from tests.clauses import requirement
 from tests.fakes.acp_agent import Agent
 
 LIMIT = 300.0
+PATIENT: dict[str, Any] = {"compression": None, "open_timeout": LIMIT, "ping_interval": None}
 INITIALIZE = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
 
 
@@ -45,7 +46,7 @@ def serving(work: Callable[[SocketServer, int], Awaitable[None]], **options: Any
 
 
 async def arrive(port: int, **options: Any) -> ClientConnection:
-    client = await connect(f"ws://127.0.0.1:{port}/acp", compression=None, **options)
+    client = await connect(f"ws://127.0.0.1:{port}/acp", **(PATIENT | options))
     await client.send(INITIALIZE)
     assert json.loads(await client.recv())["result"]["protocolVersion"] == 1
     return client
@@ -141,13 +142,13 @@ def test_one_connection_too_many_is_turned_away() -> None:
 
 def test_initialize_comes_first_and_once() -> None:
     async def work(_server: SocketServer, port: int) -> None:
-        early = await connect(f"ws://127.0.0.1:{port}/acp", compression=None)
+        early = await connect(f"ws://127.0.0.1:{port}/acp", **PATIENT)
         await early.send('{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}')
         with pytest.raises(ConnectionClosed) as closed:
             await early.recv()
         assert closed.value.rcvd is not None
         assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1002, "First message must be initialize")
-        garbled = await connect(f"ws://127.0.0.1:{port}/acp", compression=None)
+        garbled = await connect(f"ws://127.0.0.1:{port}/acp", **PATIENT)
         await garbled.send("{nope")
         assert json.loads(await garbled.recv())["error"]["code"] == -32700
         await garbled.send(INITIALIZE)
@@ -161,7 +162,7 @@ def test_initialize_comes_first_and_once() -> None:
 
 def test_who_says_nothing_is_shown_out() -> None:
     async def work(server: SocketServer, port: int) -> None:
-        silent = await connect(f"ws://127.0.0.1:{port}/acp", compression=None)
+        silent = await connect(f"ws://127.0.0.1:{port}/acp", **PATIENT)
         with pytest.raises(ConnectionClosed):
             await silent.recv()
         await until(lambda: not server.connections)
@@ -269,7 +270,7 @@ def test_a_client_that_takes_nothing_is_given_up() -> None:
             return Peer(outlet, "agent", dict(agent.handlers()) | {"_flood": flood})
 
         async with listen(make_peer, Listen(port=0, ping=30, limits=SocketLimits(stall=0.1))) as (server, port):
-            client = await arrive(port, max_queue=1, ping_interval=None)
+            client = await arrive(port, max_queue=1)
             await client.send('{"jsonrpc":"2.0","id":5,"method":"_flood"}')
             await until(lambda: not server.connections)
             client.transport.abort()
@@ -289,7 +290,7 @@ def test_five_hundred_clients_that_reconnect_leave_no_route_and_no_descriptor_be
                 number: int, clients: list[ClientConnection] = clients, gate: asyncio.Semaphore = gate
             ) -> None:
                 async with gate:
-                    client = await arrive(port, open_timeout=LIMIT)
+                    client = await arrive(port)
                 clients.append(client)
                 answer = await ask(client, number, "session/new", {"cwd": "/", "mcpServers": []})
                 assert answer["id"] == number

@@ -27,7 +27,7 @@ def start(space: pathlib.Path, home: pathlib.Path) -> Iterator[Start]:
             dimensions=(50, 120),
             cwd=str(space),
             encoding="utf-8",
-            timeout=60,
+            timeout=180,
         )
         started.append(child)
         return child
@@ -39,7 +39,7 @@ def start(space: pathlib.Path, home: pathlib.Path) -> Iterator[Start]:
 
 def press(child: Any, key: str, until: str) -> None:
     """Again until it counts: what is pressed in the first moment does not."""
-    for _ in range(60):
+    for _ in range(180):
         child.send(key)
         if child.expect_exact([until, pexpect.TIMEOUT], timeout=1) == 0:
             return

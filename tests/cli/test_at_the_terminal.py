@@ -38,7 +38,7 @@ def run(home: pathlib.Path) -> Iterator[Run]:
             dimensions=(50, 100),
             cwd=home,
             encoding="utf-8",
-            timeout=60,
+            timeout=180,
             env={"PATH": "/usr/bin:/bin", "TERM": "xterm", "HOME": str(home), "LANG": "C.UTF-8"},
         )
         started.append(child)
@@ -57,7 +57,7 @@ def ended(child: Any) -> int:
 
 def press(child: Any, key: str) -> str:
     """Until it counts: what is pressed in the first moment does not. What was written meanwhile."""
-    for _ in range(60):
+    for _ in range(180):
         child.send(key)
         if child.expect_exact([" → ", pexpect.TIMEOUT], timeout=1) == 0:
             return str(child.before)

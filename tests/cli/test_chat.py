@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -52,13 +53,19 @@ class Screen:
         return self.text()
 
     def presses(self, key: str, wanted: str, times: int = 1) -> None:
-        """Again and again, because the first moment of a question takes no answer."""
-        for _ in range(WAIT):
-            self.types(key)
+        """After a moment, since the first one of a question takes no answer; again only if nothing happens for long."""
+        for wait in (1, *[WAIT] * 3):
             with contextlib.suppress(AssertionError):
-                self.until(wanted, times, wait=1)
+                self.until(wanted, times, wait=wait)
                 return
+            self.types(key)
         raise AssertionError(self.text())
+
+    def sees(self, pattern: str) -> str:
+        """Read until something like it stands on the screen."""
+        while not re.search(pattern, self.text()):
+            self._stream.feed(self.child.read_nonblocking(65_536, timeout=WAIT))
+        return self.text()
 
     def types(self, text: str) -> None:
         self.child.send(text.encode())
@@ -96,9 +103,11 @@ def test_a_conversation(workspace: Path) -> None:
 
 
 def test_a_running_call_has_a_line_with_a_clock(workspace: Path) -> None:
-    screen = Screen(workspace, "chat", "-m", script(workspace, {"tools": [command("echo busy; sleep 2")]}, DONE), "go")
-    text = screen.until("● echo busy; sleep 2 1.")
+    os.mkfifo(workspace / "gate")
+    screen = Screen(workspace, "chat", "-m", script(workspace, {"tools": [command("echo busy; cat gate")]}, DONE), "go")
+    text = screen.sees(r"● echo busy; cat gate [1-9]\d*\.")
     assert "busy" in text
+    (workspace / "gate").write_text("")
     screen.until("All done.")
     screen.until("›")
     screen.types("\x04")
@@ -211,16 +220,19 @@ def test_with_live_what_is_displayed_stays_in_a_window_else_it_is_a_line(workspa
         {
             "tools": [
                 call("display", content="reading the tests", level="progress", thought="they tell most"),
-                command("echo x; sleep 2"),
+                command("echo x; cat gate"),
             ]
         },
         DONE,
     )
+    os.mkfifo(workspace / "gate")
     screen = Screen(workspace, "run", "--live", "-m", script(workspace, *turns), "go")
-    text = screen.until("● echo x; sleep 2 1.")
+    text = screen.sees(r"● echo x; cat gate [1-9]\d*\.")
     assert "the agent shows" in text and "reading the tests" in text and "they tell most" in text
+    (workspace / "gate").write_text("")
     screen.until("All done.")
     assert screen.ends() == 0
+    (workspace / "gate").unlink()
     ended = run(workspace, "go", turns=turns)
     assert "… reading the tests" in ended.err and "the agent shows" not in ended.err
 

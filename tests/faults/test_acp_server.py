@@ -53,7 +53,7 @@ def test_a_half_open_connection_is_found_and_what_it_was_asked_is_a_no(
     tmp_path: pathlib.Path, space: pathlib.Path
 ) -> None:
     async def work() -> None:
-        options = (*deletes(space), "--ws-heartbeat-ms", "2000")
+        options = (*deletes(space), "--ws-heartbeat-ms", "5000")
         async with websocket(tmp_path, *options) as served:
             before = served.descriptors
             async with Line().to(served.port) as line, served.client(silent, port=line.port) as client:
@@ -199,6 +199,8 @@ def test_ten_thousand_cancels_race_the_result_and_each_request_has_one_answer(
                     answer = await client.prompt(session, "hello", request_id=name)
                     for _ in range(number % 40):
                         await asyncio.sleep(0)
+                    if number % 40 == 39:
+                        await answer  # one in forty comes too late, on every machine
                     await client.notify("$/cancel_request", requestId=name)
                     frame = await answer
                     if "error" in frame:

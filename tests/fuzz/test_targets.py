@@ -1,4 +1,4 @@
-"""No bytes make a parser break its promise: what fuzzing once found, the seeds, and what hypothesis thinks of today."""
+"""No bytes make a parser break its promise: what fuzzing once found, the seeds, and what hypothesis thinks of."""
 
 import pathlib
 

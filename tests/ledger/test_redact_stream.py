@@ -147,11 +147,13 @@ HOSTILE = {
 def test_no_input_makes_it_slow_out_of_proportion(unit: str) -> None:
     """Eight times the input may cost at most some thirty times the time; a quadratic rule would need sixty-four."""
     redactor = Redactor(Redact.STRICT, reversible=False)
-    seconds = []
-    for size in (8_000, 64_000):
-        text = unit * (size // len(unit))
-        redactor.text(text)
+
+    def spent(text: str) -> float:
         start = time.process_time()
         redactor.text(text)
-        seconds.append(time.process_time() - start)
-    assert seconds[1] < 30 * max(seconds[0], 0.002)
+        return time.process_time() - start
+
+    small, large = (
+        min(spent(unit * (size // len(unit))) for _ in range(4)) for size in (8_000, 64_000)
+    )  # the least of a few: what else happens on the machine only adds
+    assert large < 30 * max(small, 0.002)

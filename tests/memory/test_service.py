@@ -223,7 +223,7 @@ class Stub:
 def test_every_bad_answer_has_its_error(answer: tuple[int, bytes], error: type[MemoryFailed]) -> None:
     stub = Stub(answer)
     with pytest.raises(error) as caught:
-        Client(stub.url, wait=lambda _seconds: None).search(Query("p", "q"))
+        Client(stub.url, timeout=120, wait=lambda _seconds: None).search(Query("p", "q"))
     assert type(caught.value) is error
     stub.close()
 
@@ -268,13 +268,11 @@ def test_a_service_that_fails_again_and_again_is_left_alone_for_a_while() -> Non
 
 
 def test_a_service_that_never_answers_is_not_waited_for() -> None:
-    silent = socket.create_server(("127.0.0.1", 0))
-    port = silent.getsockname()[1]
-    with pytest.raises(MemoryTimeout):
-        Client(f"http://127.0.0.1:{port}", timeout=0.2, retries=3).search(Query("p", "q"))
-    silent.close()
-    with pytest.raises(MemoryUnavailable):
-        Client(f"http://127.0.0.1:{port}", timeout=1, retries=0).hit("p", ())
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(MemoryTimeout):
+        Client(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout=0.2, retries=3).search(Query("p", "q"))
+    with socket.socket() as deaf, pytest.raises(MemoryUnavailable):
+        deaf.bind(("127.0.0.1", 0))
+        Client(f"http://127.0.0.1:{deaf.getsockname()[1]}", timeout=60, retries=0).hit("p", ())
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ class Arena:
         self.contacts: list[str] = []
         self.facts: dict[str, str] = {}
 
-    def run(self, *command: str, options: tuple[str, ...] = (), stdin: bytes | None = None, wait: float = 60) -> Ran:
+    def run(self, *command: str, options: tuple[str, ...] = (), stdin: bytes | None = None, wait: float = 300) -> Ran:
         """Through the command line."""
         words = [
             self.arm.python,
@@ -262,7 +262,7 @@ def through_a_session(place: Arena, commands: list[list[str]], **profile: object
         words, cwd="/", env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     try:
-        out, err = process.communicate(task.encode(), timeout=180)
+        out, err = process.communicate(task.encode(), timeout=900)
     except BaseException:
         process.kill()
         process.wait()

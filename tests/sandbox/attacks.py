@@ -192,9 +192,9 @@ NETWORK = [
 LATE = [
     shell("daemon", "(sleep 1; touch late) >/dev/null 2>&1 &", "host"),
     shell("nohup", "nohup sh -c 'sleep 1; touch late' >/dev/null 2>&1 &", "host"),
-    python("double fork", "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        for fd in range(3): os.close(fd)\n        time.sleep(1); open('late', 'w').close()\n    os._exit(0)\n", "host"),
-    python("ignores every signal", "import os, signal, time\nif os.fork() == 0:\n    [signal.signal(n, signal.SIG_IGN) for n in (1, 2, 3, 15)]\n    time.sleep(1); open('late', 'w').close()\n", "host"),
-    python("subreaper", _LIBC + "import time\nif os.fork() == 0:\n    l.prctl(36, 1, 0, 0, 0); os.setsid()\n    if os.fork() == 0: time.sleep(1); open('late', 'w').close()\n    os.wait()\n", "host"),
+    python("double fork", "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        for fd in range(3): os.close(fd)\n        time.sleep(3); open('late', 'w').close()\n    os._exit(0)\n", "host"),
+    python("ignores every signal", "import os, signal, time\nif os.fork() == 0:\n    [signal.signal(n, signal.SIG_IGN) for n in (1, 2, 3, 15)]\n    time.sleep(3); open('late', 'w').close()\n", "host"),
+    python("subreaper", _LIBC + "import time\nif os.fork() == 0:\n    l.prctl(36, 1, 0, 0, 0); os.setsid()\n    if os.fork() == 0: time.sleep(3); open('late', 'w').close()\n    os.wait()\n", "host"),
 ]  # fmt: skip
 
 ALL = [*FILES, *READS, *PROCESSES, *KERNEL, *NETWORK]

@@ -54,7 +54,7 @@ def test_nothing_outlives_its_call(place: Arena) -> None:
     for one in attacks.LATE:
         place.run(*place.with_facts(one.language, one.code))
     assert [result["leftovers"] for result in results] == [pytest.approx(1, abs=1)] * len(results)
-    time.sleep(1.2)  # as long as the longest of them would have waited
+    time.sleep(3.2)  # as long as the longest of them would have waited
     assert not (place.workspace / "late").exists()
 
 

@@ -24,6 +24,8 @@ LIMIT = 120.0
 class Plain:
     """A job without a sandbox: a child and a thread that reads it."""
 
+    grace = LIMIT
+
     def __init__(self, program: child.Child, on_output: OnOutput, on_end: jobs.OnEnd) -> None:
         self.pid = program.pid
         self._program, self._on_output, self._on_end = program, on_output, on_end
@@ -41,7 +43,7 @@ class Plain:
     def stop(self) -> None:
         with self._stopped:
             if self._program.ended >= 0:
-                self._program.stop(grace=0.05)
+                self._program.stop(self.grace)
                 self._reader.join(LIMIT)
                 self._program.close()
 
@@ -113,7 +115,8 @@ def test_reading_waits_only_so_long(running: Jobs) -> None:
     assert running.read(job.id, wait=0.02) == Piece(b"", 0)
 
 
-def test_leaving_stops_every_job_and_all_it_started(start: jobs.Starter) -> None:
+def test_leaving_stops_every_job_and_all_it_started(start: jobs.Starter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Plain, "grace", 0.05)
     with Jobs(start) as some:
         job = some.start(sh("trap '' TERM; (setsid sh -c 'echo $$; exec sleep 1000' &); sleep 1000; sleep 1000"))
         grandchild = int(some.read(job.id, wait=LIMIT).data)

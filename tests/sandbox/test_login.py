@@ -24,7 +24,7 @@ def test_what_the_profile_exports_is_taken_and_filtered(tmp_path: pathlib.Path, 
 with a line break" API_KEY=secret BASH_ENV=/evil LD_PRELOAD=/evil.so LC_TIME=C
     NOT_EXPORTED=1
     """
-    taken = snapshot(given(tmp_path, profile, shell))
+    taken = snapshot(given(tmp_path, profile, shell), seconds=120)
     assert taken.note is None
     assert taken.environ["PATH"].split(":")[0] == f"{tmp_path}/tools"
     assert taken.environ["CARGO_HOME"] == f"{tmp_path}/ca rgo\nwith a line break"

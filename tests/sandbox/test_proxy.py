@@ -277,9 +277,9 @@ def test_an_endless_or_unfinished_head_is_cut_off(data: bytes, seconds: float, s
 
 
 def test_a_server_that_is_not_there_is_a_bad_gateway() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    with running(yes) as (place, recorder):
+    with socket.socket() as deaf, running(yes) as (place, recorder):
+        deaf.bind(("127.0.0.1", 0))  # ours, so that nobody else answers there
+        port = deaf.getsockname()[1]
         assert ask(place, f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode()).startswith(b"HTTP/1.1 502")
         assert "cannot be reached" in (recorder.wait()[0].refused or "")
 

@@ -80,8 +80,10 @@ def test_time_is_limited_and_the_whole_family_is_ended(session: Session) -> None
     assert Limits().timeout_ms == 300_000
 
 
-def test_a_command_that_heeds_sigterm_may_say_goodbye(session: Session) -> None:
-    outcome = sh(session, "trap 'echo bye; exit 0' TERM; while :; do sleep 0.05; done", timeout_ms=2_000)
+def test_a_command_that_heeds_sigterm_may_say_goodbye(workspace: pathlib.Path) -> None:
+    limits = Limits(timeout_ms=3_000, grace_ms=120_000)
+    with Session(Profile(workspace=str(workspace), limits=limits), os.environ) as session:
+        outcome = sh(session, "trap 'echo bye; exit 0' TERM; while :; do sleep 0.05; done")
     assert (outcome.timed_out, outcome.stdout.data) == (True, b"bye\n")
 
 
@@ -111,13 +113,16 @@ with Session(Profile(workspace={str(workspace)!r}), os.environ) as session:
     assert grown < 32_000
 
 
-def test_output_is_passed_on_while_the_command_runs(session: Session) -> None:
+def test_output_is_passed_on_while_the_command_runs(session: Session, workspace: pathlib.Path) -> None:
+    """The command goes on only when its first word has been heard."""
     heard: list[tuple[int, bytes]] = []
-    sh(
-        session,
-        "echo one; echo two >&2",
-    )
-    session.run(Request(("sh", "-c", "echo one; sleep 0.05; echo two >&2")), on_output=lambda *word: heard.append(word))
+
+    def hear(stream: int, data: bytes) -> None:
+        heard.append((stream, data))
+        (workspace / "heard").touch()
+
+    script = "echo one; until [ -e heard ]; do sleep 0.01; done; echo two >&2"
+    session.run(Request(("sh", "-c", script)), on_output=hear)
     assert heard == [(1, b"one\n"), (2, b"two\n")]
 
 
@@ -155,7 +160,7 @@ def test_many_long_words_arrive(session: Session) -> None:
 
 def test_several_threads_run_at_once(session: Session) -> None:
     """Each waits for all the others inside: one after the other they would never end."""
-    barrier = threading.Barrier(4, timeout=60)
+    barrier = threading.Barrier(4, timeout=120)
     results: list[int | None] = []
 
     def one() -> None:
@@ -166,7 +171,7 @@ def test_several_threads_run_at_once(session: Session) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(240)
     assert results == [0, 0, 0, 0]
 
 
@@ -209,7 +214,7 @@ with Session(Profile(workspace={str(workspace)!r}), os.environ) as session:
     process.wait()
     process.stdout.close()
     for watched in family:
-        assert _ended(watched, 5_000)
+        assert _ended(watched, 120_000)
         os.close(watched)
 
 
@@ -232,7 +237,7 @@ def test_ten_thousand_commands_leave_no_descriptor_and_no_zombie(session: Sessio
     before = open_descriptors(zygote)
     for _ in range(10_000):
         assert session.run(request).exit_code == 0
-    assert abs(open_descriptors(zygote) - before) < 10  # what the last command held may still be closing, then as now
+    assert open_descriptors(zygote) < before + 10  # what the last command held may still be closing
     assert descendants(zygote) == []
     assert inner(session) == zygote
 
@@ -240,13 +245,13 @@ def test_ten_thousand_commands_leave_no_descriptor_and_no_zombie(session: Sessio
 @pytest.mark.parametrize(
     "script",
     [
-        "import os\nfor i in range(6):\n    if os.fork() == 0:\n        a = bytearray(600 << 20)\n        import time; time.sleep(20)\nos.wait()",
-        "import mmap\na = mmap.mmap(-1, 3500 << 20)\nfor i in range(0, len(a), 4096): a[i] = 1\nimport time; time.sleep(20)",
+        "import os\nfor i in range(6):\n    if os.fork() == 0:\n        a = bytearray(600 << 20)\n        import time; time.sleep(300)\nos.wait()",
+        "import mmap\na = mmap.mmap(-1, 3500 << 20)\nfor i in range(0, len(a), 4096): a[i] = 1\nimport time; time.sleep(300)",
     ],
     ids=["many processes", "shared memory"],
 )
 def test_the_memory_of_the_whole_family_is_limited(workspace: pathlib.Path, script: str) -> None:
-    limits = Limits(timeout_ms=20_000, max_memory_bytes=1 << 30)
+    limits = Limits(timeout_ms=120_000, max_memory_bytes=1 << 30)
     with Session(Profile(workspace=str(workspace), limits=limits), os.environ) as session:
         outcome = session.run(Request(("/usr/bin/python3", "-c", script)))
     assert not outcome.timed_out

@@ -22,7 +22,7 @@ from tests.clauses import requirement
 from tests.gate.scene import HOME, Scene, rule
 
 EXAMPLE = str(pathlib.Path(__file__).parents[2] / "examples" / "agent.py")
-QUICK = Limits(abort_grace=0.2, kill_grace=0.2)
+QUICK = Limits(abort_grace=0.2, kill_grace=0.2, handshake=120.0)
 
 
 class Run:
@@ -139,8 +139,14 @@ def test_a_child_without_streams_is_hung(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_to_us_ends_the_child_and_closes_the_books(tmp_path: pathlib.Path, number: int) -> None:
     run = Run(tmp_path, ["-c", "import signal; print('up', flush=True); signal.pause()"])
-    timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), number))
-    timer.start()
+    ours = signal.getsignal(number)
+
+    def strike() -> None:
+        while signal.getsignal(number) is ours:  # until the run answers for it: before that, it would end the tests
+            threading.Event().wait(0.01)
+        os.kill(os.getpid(), number)
+
+    threading.Thread(target=strike, daemon=True).start()
     assert run.end() == 128 + number
     assert run.session.child.ended == -1
 

@@ -141,7 +141,7 @@ def test_abort_says_so_then_ends_a_child_that_does_not_listen(started: list[Sess
         started.append(session)
         while b"ping" not in out.read_bytes():
             pass
-        assert session.abort("enough", "policy_violation", grace=0.2, kill_grace=0.2) == 128 + signal.SIGKILL
+        assert session.abort("enough", "policy_violation", grace=3.0, kill_grace=0.2) == 128 + signal.SIGKILL
     assert '"policy.abort"' in out.read_text(encoding="utf-8")
 
 

@@ -44,10 +44,16 @@ class Scene:
 
     def run(self, work: Callable[["Scene"], Coroutine[Any, Any, Any]], *servers: ToolServer, **limits: float) -> Any:
         known = KnownTools(self.state, "project")
-        around = Surroundings(str(ROOT), os.environ, Memory(known.changed, known.keep), self.warnings.append, **limits)
+        around = Surroundings(
+            str(ROOT),
+            os.environ,
+            Memory(known.changed, known.keep),
+            self.warnings.append,
+            **({"start_seconds": 300.0} | limits),
+        )
 
         async def whole() -> Any:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(600):
                 async with McpServers(servers, self.bench.registry, around) as self.servers:
                     return await work(self)
 
@@ -272,7 +278,7 @@ def test_a_description_that_changed_is_asked_about_again_in_a_later_session(tmp_
 def test_tools_that_a_server_adds_later_can_be_called(tmp_path: pathlib.Path) -> None:
     async def work(scene: Scene) -> ToolResult:
         await scene.call("mcp__calc__grow")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(300):
             while "mcp__calc__grown" not in scene.bench.registry.names():
                 await asyncio.sleep(0)
         return await scene.call("mcp__calc__grown")

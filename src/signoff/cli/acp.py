@@ -74,7 +74,7 @@ _SERVE_OPTIONS = (
         default=f"127.0.0.1:{PORTS['acp serve']}",
         show_default=True,
         metavar="HOST:PORT",
-        help="For ws: where to listen.",
+        help="For ws: where to listen; port 0 takes a free one and says which.",
     ),
     click.option(
         "-m",
@@ -236,6 +236,8 @@ def _refuse_given(ctx: click.Context, owner: str, names: tuple[str, ...]) -> Non
 
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or not 1 <= int(port) <= 65_535:
-        raise UsageError(f"--listen: {text!r} is not HOST:PORT", hint="The port is a number from 1 to 65535.")
+    if not host or not port.isdigit() or int(port) > 65_535:
+        raise UsageError(
+            f"--listen: {text!r} is not HOST:PORT", hint="The port is a number to 65535; 0 takes a free one."
+        )
     return host.strip("[]"), int(port)
