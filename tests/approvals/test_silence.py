@@ -60,3 +60,14 @@ def test_a_writer_that_fails_does_not_keep_the_others_quiet() -> None:
         silence.say(lambda: heard.append("next"))
     silence.say(lambda: heard.append("later"))
     assert heard == ["next", "later"]
+
+
+def test_who_cannot_wait_is_not_kept_beyond_measure_and_what_was_missed_is_said() -> None:
+    heard: list[object] = []
+    silence = Silence(most=10)
+    with silence.kept():
+        for number in range(100):
+            silence.mention(lambda number=number: heard.append(number), heard.append, 5)  # type: ignore[misc]
+        assert heard == []
+    silence.mention(lambda: heard.append("after"), heard.append)
+    assert heard == [0, 1, 98, "after"]

@@ -14,7 +14,9 @@ from collections.abc import Callable
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from signoff.agent.sessions import Sessions
 from signoff.cli.app import run
+from signoff.ledger.reading import OPENED
 from signoff.ledger.records import Event
 from tests.cli.program import PROGRAM, Ended, signoff
 from tests.ledger import sceptic
@@ -48,6 +50,20 @@ def finished(runs: pathlib.Path) -> pathlib.Path:
     ledger.submit(decision(4))
     ledger.close(exit_code=40, reason="a request was denied")
     return runs / f"{RUN}.jsonl"
+
+
+def test_runs_of_one_command_are_told_apart_by_what_their_sessions_are_about(
+    runs: pathlib.Path, home: pathlib.Path
+) -> None:
+    with contextlib.closing(Sessions(str(home / ".local/state/signoff/sessions"))) as store:
+        log = store.create("/w", "echo", "code", title="fix the test; the token is ghp_" + "a1B2" * 9)
+        log.close()
+    ledger = open_ledger(runs, RUN, command=("signoff", "acp", "serve"))
+    ledger.submit(Event(OPENED, {"session_id": log.id}))
+    ledger.close()
+    (line,) = audit("list").out.splitlines()
+    assert "signoff acp serve · fix the test; the token is REDACTED" in line
+    assert "ghp_" not in line
 
 
 @pytest.mark.parametrize("command", ["list", "show", "stats", "verify"])

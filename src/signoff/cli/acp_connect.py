@@ -17,8 +17,9 @@ from signoff.acp.failures import RequestFailed
 from signoff.acp.forms import Field, Value, filling
 from signoff.acp.peer import Limits
 from signoff.acp.transports import loop
-from signoff.approvals.silence import Silence
+from signoff.approvals.silence import A_FEW, Silence
 from signoff.cli.output import Output, Style
+from signoff.cli.talk import missed
 from signoff.cli.wiring_acp_client import decided_by, desk_of
 from signoff.domain.errors import Exit, UsageError
 from signoff.domain.visible import visible
@@ -189,7 +190,11 @@ class Screen:
         self.stop: int = Exit.INTERRUPTED
 
     def update(self, notification: schema.SessionNotification) -> None:
-        self._silence.say(lambda: self._update(notification), 0)
+        if self._as_json and not sys.stdout.isatty():  # no question stands there, and a program wants every line
+            self._update(notification)
+            return
+        size = A_FEW + len(_words(notification.update))
+        self._silence.mention(lambda: self._update(notification), lambda count: self._say(missed(count)), size)
 
     def _update(self, notification: schema.SessionNotification) -> None:
         update = notification.update

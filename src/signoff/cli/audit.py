@@ -1,5 +1,6 @@
 """signoff audit: what happened in a run, and whether the record of it still holds."""
 
+import contextlib
 import os
 import shlex
 import time
@@ -16,6 +17,7 @@ from signoff.cli.app import Group
 from signoff.cli.output import Output, Style, counted, json_option
 from signoff.config import locations
 from signoff.domain.errors import Exit, UsageError
+from signoff.domain.settings import Redact
 from signoff.domain.visible import spelled, visible
 from signoff.ledger import reading
 from signoff.ledger.anchor import Head, head_of, keep, kept
@@ -27,6 +29,7 @@ from signoff.ledger.verify import Flaw, Report, verify
 STYLES = {Tone.GOOD: Style.GOOD, Tone.BAD: Style.BAD, Tone.WARNING: Style.WARNING, Tone.FAINT: Style.FAINT}
 HANG = 22  # where the text stands beside its time and mark
 SHORT = 18  # characters of a run id that tell it from the others: the time to the millisecond, and some chance
+MOST_SESSIONS = 1_000  # the last ones, whose titles are looked up
 PAUSE = 0.1  # seconds between two looks at a growing file
 
 
@@ -83,15 +86,31 @@ def list_runs(output: Output, limit: int, as_json: bool) -> None:
         return
     if not runs:
         output.say(f"No run has been recorded in {_runs()} yet.")
+    titles = _titles({run.session_id for run in runs} - {""})
     for run in runs:
-        _tell(output, run)
+        _tell(output, run, titles.get(run.session_id, ""))
 
 
-def _tell(output: Output, run: reading.Run) -> None:
+def _titles(sessions: set[str]) -> dict[str, str]:
+    """What sessions are about: many a run of an editor or a chat has the same command."""
+    if not sessions:
+        return {}
+    from signoff.agent.sessions import Sessions
+    from signoff.ledger.redact import Redactor
+
+    clean = Redactor(Redact.BASIC).text
+    with contextlib.closing(Sessions(str(locations.sessions(os.environ)))) as store:
+        found = store.list(limit=MOST_SESSIONS).sessions
+    return {one.id: clean(one.title) for one in found if one.id in sessions}
+
+
+def _tell(output: Output, run: reading.Run, title: str) -> None:
     """A line for a script; on a terminal less of it, so that it fits: the beginning of an id names a run as well."""
     ended = "" if run.exit_code is None else f"exit {run.exit_code}"
     style = {reading.State.FINISHED: Style.GOOD, reading.State.RUNNING: Style.TITLE}.get(run.state, Style.BAD)
     command, started = visible(shlex.join(run.command)), run.started.replace("T", " ")
+    if title and visible(title) not in command:
+        command += output.paint(f" · {visible(title)}", Style.FAINT)
     if output.room() is None:
         state = output.paint(f"{run.state:10}", style)
         output.text(f"{run.run_id}  {started[:19]}Z  {state}  {run.records:6}  {ended:8}  {command}".rstrip())

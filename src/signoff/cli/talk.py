@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 
 from signoff.agent.event import AgentEvent, CallAnnounced, Compacted, MessageDone
-from signoff.approvals.silence import Silence
+from signoff.approvals.silence import A_FEW, Silence
 from signoff.cli.output import Output, Style, folded, room
 from signoff.domain.call import ToolResult
 from signoff.domain.event import CallFinished, CallProgress, Display, Warned
@@ -28,7 +28,8 @@ class Talk:
 
     def __call__(self, event: AgentEvent) -> None:
         if not isinstance(event, CallProgress):  # nothing is told of it
-            self._silence.say(lambda: self._tell(event), 0)  # never waits: the answer comes on the same thread
+            size = A_FEW + len(event.text) if isinstance(event, TextDelta | MessageDone) else A_FEW
+            self._silence.mention(lambda: self._tell(event), lambda count: self._output.say(missed(count)), size)
 
     def _tell(self, event: AgentEvent) -> None:
         match event:
@@ -58,6 +59,10 @@ class Talk:
         """The last answer, where it was not written as it came."""
         if not self._streams and text:
             self._output.text(printable(text))
+
+
+def missed(count: int) -> str:
+    return f"  … more than fits happened while the question stood here: {count} pieces of it are not shown"
 
 
 def finished(paint: Callable[..., str], title: str, result: ToolResult) -> str:

@@ -11,9 +11,9 @@ from rich.panel import Panel
 from rich.text import Text
 
 from signoff.agent.event import AgentEvent, CallAnnounced, Compacted, MessageDone, TurnEnded, TurnStarted
-from signoff.approvals.silence import Silence
+from signoff.approvals.silence import A_FEW, Silence
 from signoff.cli.output import folded
-from signoff.cli.talk import finished, preview, printable
+from signoff.cli.talk import finished, missed, preview, printable
 from signoff.domain.event import CallFinished, CallProgress, Display, PlanUpdated, Warned
 from signoff.domain.visible import visible
 from signoff.providers.provider import ReasoningDelta, Retrying, TextDelta
@@ -78,7 +78,10 @@ class View:
         if isinstance(event, CallProgress):
             self._show(event)  # is only remembered
         else:
-            self._silence.say(lambda: self._show(event), 0)  # never waits: the answer comes on the same thread
+            size = A_FEW + len(event.text) if isinstance(event, TextDelta | MessageDone) else A_FEW
+            self._silence.mention(
+                lambda: self._show(event), lambda count: self._console.print(Text(missed(count), style="dim")), size
+            )
 
     def _show(self, event: AgentEvent) -> None:
         match event:

@@ -30,6 +30,7 @@ from signoff.cli.wiring_model import model_name, provider_for
 from signoff.config import locations
 from signoff.config.layers import Configuration
 from signoff.gate import Sandboxes
+from signoff.ledger.reading import OPENED
 from signoff.ledger.records import Event
 from signoff.ledger.redact import Redactor
 from signoff.ledger.tracing import Tracing
@@ -176,7 +177,7 @@ def _taken_up(log: SessionLog, run: Run, facts: dict[str, str]) -> Conversation:
     conversation = Conversation.resumed(log)
     previous = conversation.run_id
     log.append(RunOpened(run.run_id))
-    run.ledger.submit(Event("session.opened", {"session_id": log.id, **facts, **_previous(previous)}))
+    run.ledger.submit(Event(OPENED, {"session_id": log.id, **facts, **_previous(previous)}))
     return conversation
 
 

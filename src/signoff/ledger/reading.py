@@ -12,10 +12,11 @@ import msgspec
 from signoff.domain.errors import NotFound, UsageError
 from signoff.domain.unreadable import UNREADABLE
 from signoff.ledger.place import SUFFIX
-from signoff.ledger.records import Close, Genesis, Line
+from signoff.ledger.records import Close, Event, Genesis, Line
 from signoff.ledger.verify import LARGEST_LINE
 
 LAST = "last"
+OPENED = "session.opened"  # the event with which a session of our agent begins its run
 PIECE = 1024 * 1024
 
 
@@ -34,7 +35,7 @@ class Damaged(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct, frozen=True):
-    """A ledger at a glance, from its first and last line."""
+    """A ledger at a glance, from its first two lines and its last."""
 
     run_id: str
     path: str
@@ -47,6 +48,7 @@ class Run(msgspec.Struct, frozen=True):
     workspace: str = ""
     project_id: str = ""
     head: str = ""
+    session_id: str = ""  # of an agent of ours
 
 
 _decode = msgspec.json.Decoder(Line).decode
@@ -116,9 +118,9 @@ def _line(raw: bytes, number: int) -> Line | Damaged:
 
 
 def glance(path: Path) -> Run:
-    """What the first and the last whole line tell."""
+    """What the first two and the last whole line tell."""
     with path.open("rb") as file:
-        first = _line(file.readline(LARGEST_LINE), 1)
+        first, second = (_line(file.readline(LARGEST_LINE), number) for number in (1, 2))
         last = _line(_last_line(file), 0)
         writing = _is_being_written(file)
     if isinstance(first, Damaged) or not isinstance(first.what, Genesis):
@@ -136,7 +138,13 @@ def glance(path: Path) -> Run:
         workspace=first.what.workspace,
         project_id=first.what.project_id,
         head=last.hash if isinstance(last, Line) else "",
+        session_id=_session(second),
     )
+
+
+def _session(second: Line | Damaged) -> str:
+    event = second.what if isinstance(second, Line) else None
+    return str(event.data.get("session_id", "")) if isinstance(event, Event) and event.name == OPENED else ""
 
 
 def _last_line(file: BinaryIO) -> bytes:
