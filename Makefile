@@ -30,7 +30,7 @@ $(READY): pyproject.toml hatch_build.py $(LOCKS)
 	@$(BIN)/python -m compileall -q -j 0 $(VENV)/lib src || true
 	@touch $@
 
-demo: setup ## Run the main job on embedded defaults: no account, no key, no server
+demo: setup ## A scripted agent works, misbehaves and is held: needs no account
 	@$(BIN)/signoff demo
 
 test: setup ## Set everything up and pass the tests

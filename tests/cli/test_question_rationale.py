@@ -17,6 +17,12 @@ def test_the_rationale_is_shown_beside_the_reason() -> None:
     assert "to tell the team" in lines
 
 
+def test_what_only_the_agent_says_is_not_called_a_reason() -> None:
+    event = ToolApprovalRequestEvent("c", "t", "acme", "net", {}, reason="the user asked for it")
+    lines = [paint(row, False) for row in question(ReviewRequest(event, "acme", Action.NET, claimed=True), 80)]
+    assert " it says  the user asked for it" in lines
+
+
 def test_a_command_of_a_foreign_tool_is_shown_as_one_types_it_and_nothing_else_is_left_out() -> None:
     args = {"command": ["bash", "-c", "make test &&\nrm -rf bu\u0456ld"], "cwd": "/srv/app", "timeout": 5}
     event = ToolApprovalRequestEvent("c", "t", "acme.sh", "exec", args)

@@ -114,6 +114,7 @@ class TestAnswers:
         scene = Scene(tmp_path, approval=UNTRUSTED, answers=[Denied()])
         scene.run("rm -rf x")
         assert scene.person.asked[0].asked_by == "builtin.command.dangerous (builtin): forced removal"
+        assert not scene.person.asked[0].claimed
 
 
 class TestAmendment:

@@ -113,7 +113,7 @@ def question(request: ReviewRequest, known: schema.ToolCall | None) -> schema.To
 
 def _reasons(request: ReviewRequest) -> Iterator[str]:
     if request.event.reason:
-        yield f"Why: {visible(request.event.reason)}"
+        yield f"{'It says' if request.claimed else 'Why'}: {visible(request.event.reason)}"
     if request.asked_by:
         yield f"Asked by: {visible(request.asked_by)}"
     yield from _touches(request.effects)

@@ -73,6 +73,7 @@ def compose(
         asked_by=_asked_by(verdict.winner, reason),
         covers_retry=covers_retry,
         outside=outside,
+        claimed=not reason and bool(intent.justification),
         words=amendment or (),
     )
 

@@ -78,6 +78,7 @@ class ReviewRequest(msgspec.Struct, frozen=True):
     asked_by: str | None = None  # the rule that asks, with its file and line
     covers_retry: bool = False  # a yes also covers one attempt outside the sandbox, should the sandbox stop the first
     outside: bool = False  # a yes runs it outside the sandbox at once
+    claimed: bool = False  # the reason is what the agent says for itself: nobody else vouches for it
     words: tuple[str, ...] = ()  # the command a saved prefix has to cover, never shown as such
 
 

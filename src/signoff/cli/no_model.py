@@ -21,5 +21,5 @@ signoff needs a model to run an agent. Any one of these will do:
       signoff config set model.name PROVIDER/MODEL
       export SIGNOFF_MODEL=PROVIDER/MODEL
 
-"signoff models" lists what your keys can reach. docs/providers.md tells the rest.
+"signoff models" lists what your keys can reach; docs/providers.md has the rest.
 """

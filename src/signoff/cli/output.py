@@ -50,7 +50,8 @@ class Output(msgspec.Struct, frozen=True):
     def say(self, line: str) -> None:
         """A word on the way, for a person; --quiet silences it."""
         if not self.quiet:
-            click.echo(steerless(line), err=True, color=True)
+            rows = (folded(row, room(sys.stderr), 2) for row in steerless(line).split("\n"))
+            click.echo("\n".join(rows), err=True, color=True)
 
     def note(self, line: str) -> None:
         """A step of something that runs for long, with the time; for whoever asked with -v."""

@@ -189,7 +189,7 @@ def _facts(request: ReviewRequest, subject: str) -> Iterator[tuple[str, str, Sty
         for number, value in enumerate(values):
             yield label if number == 0 else "", value, Style.PLAIN
     if event.reason:
-        yield "reason", event.reason, Style.PLAIN
+        yield "it says" if request.claimed else "reason", event.reason, Style.PLAIN
     if isinstance(event, ToolApprovalRequestEvent) and event.rationale and event.rationale != event.reason:
         yield "it says", event.rationale, Style.PLAIN
     if request.asked_by:

@@ -84,7 +84,7 @@ def undo(
         ", …" if len(found) > 3 else ""
     )
     output.say(
-        f"{counted(len(restored), 'file')} put back: {visible(what)} is undone. To have it again: signoff undo {by}"
+        f"{counted(len(restored), 'file')} put back: {visible(what)} is undone\n  To have it again: signoff undo {by}"
     )
 
 
@@ -111,7 +111,7 @@ def _list(output: Output, snapshots: list[Snapshot], as_json: bool) -> None:
         more = f" and {len(row.files) - 3} more" if len(row.files) > 3 else ""
         notes = (" (not everything was saved)" * (not row.complete)) + " (undone)" * row.undone
         names = visible(", ".join(row.files[:3])) + more + notes
-        output.text(f"{row.at}  {row.call_id:18}  {row.tool:18}  {names}", 22)
+        output.text(f"{row.at}  {row.call_id:20}  {row.tool:16}  {names}", 22)
 
 
 def _row(snapshot: Snapshot, *, undone: bool) -> Listed:

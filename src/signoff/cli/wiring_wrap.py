@@ -225,7 +225,7 @@ class _Supervision:
             path = keep(str(locations.diagnostics(os.environ)), self._run.run_id, content)
             self._output.warn(f"{ending.reason}; what is known about it: {path}")
         elif arbiter.tally.denied:
-            self._output.say(f"signoff: {ending.reason}; see: signoff audit show {self._run.run_id}")
+            self._output.say(f"signoff: {ending.reason}\n  See: signoff audit show {self._run.run_id}")
 
 
 def _text(session: Session, name: str) -> str:

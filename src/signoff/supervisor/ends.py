@@ -40,9 +40,10 @@ def signalled(number: int) -> Ending:
 
 def ended(status: int, tally: Tally, deny_exit: DenyExit) -> Ending:
     """It ended by itself. A success in which something was denied is not a success without a word."""
+    denied = f"{tally.denied} of {tally.requests} requests denied"
     if status != 0 or tally.denied == 0 or deny_exit is DenyExit.CHILD:
-        reason = f"killed by signal {status - 128}" if status > 128 else f"ended with {status}"
-        return Ending(status, reason, bad=status > 128)
+        reason = f"killed by signal {status - 128}" if status > 128 else f"the agent ended with {status}"
+        return Ending(status, f"{reason}; {denied}" if tally.denied else reason, bad=status > 128)
     if tally.timed_out == tally.denied:
-        return Ending(Exit.REVIEW_TIMEOUT, f"{tally.denied} requests were not answered in time", bad=False)
-    return Ending(Exit.DENIED, f"{tally.denied} of {tally.requests} requests were denied", bad=False)
+        return Ending(Exit.REVIEW_TIMEOUT, f"{denied}, for nobody answered in time", bad=False)
+    return Ending(Exit.DENIED, denied, bad=False)
