@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from signoff.acp.answering import ALLOW, DENY, Decide, always, outcome, pick
 from signoff.acp.desk import Desk
 from signoff.acp.desk_tools import desk_tools
+from signoff.acp.requested import requested
 from signoff.approvals.case import Case
-from signoff.approvals.request import CallSubject, ReviewRequest
+from signoff.approvals.request import CallSubject
 from signoff.approvals.review import Reviewer
 from signoff.approvals.silence import Silence
 from signoff.approvals.unattended import Unattended
@@ -25,7 +26,7 @@ from signoff.domain.call import ToolCall, ToolResult
 from signoff.domain.errors import Exit
 from signoff.domain.event import RunEvent, Warned
 from signoff.domain.intent import Action
-from signoff.domain.review import Approved, ToolApprovalRequestEvent
+from signoff.domain.review import Approved
 from signoff.domain.settings import Audit, PolicySettings
 from signoff.gate import Gate
 from signoff.supervisor.foreign import Kind, foreign_intent
@@ -116,15 +117,7 @@ def decided_by(run: DeskRun, decision: str | None, workspace: Path) -> Decide:
 def _asked(run: DeskRun) -> Decide:
     async def decide(request: schema.RequestPermissionRequest) -> schema.RequestPermissionOutcome:
         call = _call(request, "")
-        event = ToolApprovalRequestEvent(
-            call_id=call.tool_call_id,
-            turn_id=request.sessionId,
-            tool=call.name,
-            action=_action(request).value,
-            args=call.args,
-            reason=str(request.toolCall.title or "the agent asks for permission"),
-        )
-        asked = ReviewRequest(event=event, tool=call.name, action=_action(request))
+        asked = requested(request, call.tool_call_id, call.name, _action(request), call.args)
         if run.person is not None:
             return outcome(await run.person.choose(asked, request.options))
         return pick(request, ALLOW if isinstance(await run.reviewer.review(asked), Approved) else DENY)
