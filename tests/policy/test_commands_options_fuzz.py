@@ -64,7 +64,7 @@ def scratch(directory: pathlib.Path) -> None:
     (directory / "sub").mkdir()
     for name, text in (("f", "b\na\n"), ("g", "x y\n"), ("sub/h", '{"a": 1}\n')):
         (directory / name).write_text(text, encoding="utf-8")
-    subprocess.run(["git", "init", "-q", str(directory)], check=True, timeout=20)
+    subprocess.run(["git", "init", "-q", str(directory)], check=True, timeout=60)
     for path in (directory, *directory.rglob("*")):
         if os.geteuid() == 0:
             os.chown(path, 65534, 65534)
@@ -98,10 +98,10 @@ def random_argv(chance: random.Random, program: str, long: list[str]) -> tuple[s
     return tuple(words)
 
 
-def run(argv: tuple[str, ...], directory: pathlib.Path) -> None:
+def run(argv: tuple[str, ...], directory: pathlib.Path, seconds: float = 1.0) -> None:
     with contextlib.suppress(subprocess.TimeoutExpired):
         subprocess.run(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=1, cwd=directory,
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=seconds, cwd=directory,
             env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "TMPDIR": "/nonexistent"}, **as_nobody(),
         )  # fmt: skip
 
@@ -118,7 +118,7 @@ def directory(tmp_path: pathlib.Path) -> pathlib.Path:
 
 def test_a_write_would_be_seen(directory: pathlib.Path) -> None:
     before = snapshot(directory)
-    run(("sort", "-o", "new", "f"), directory)
+    run(("sort", "-o", "new", "f"), directory, seconds=60)
     assert snapshot(directory) != before
 
 

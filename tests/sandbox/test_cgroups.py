@@ -106,7 +106,7 @@ def memory_place() -> Place:
 
 
 GREEDY = "import os; fd = os.memfd_create('x'); input()\nwhile True: os.write(fd, b'x' * (1 << 20))"
-FORKING = "read go; for i in 1 2 3 4 5 6 7 8; do sleep 0.3 & done; wait"
+FORKING = "read go; for i in 1 2 3 4 5 6 7 8; do sleep 30 2>/dev/null & done; wait"
 
 
 def test_memory_that_nobody_maps_is_limited_too(memory_place: Place) -> None:
@@ -132,10 +132,13 @@ def test_too_many_processes_are_refused() -> None:
         pytest.skip("no writable pids control group here")
     with (
         Group(places, memory_bytes=1, processes=4) as group,
-        subprocess.Popen(["sh", "-c", FORKING], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as bomb,
+        subprocess.Popen(
+            ["sh", "-c", FORKING], stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        ) as bomb,
     ):
         group.take_in(bomb.pid)
-        _, said = bomb.communicate(b"\n", timeout=60)
+        _, said = bomb.communicate(b"\n", timeout=180)
+        os.killpg(bomb.pid, signal.SIGKILL)  # those it had started
         assert b"fork" in said
         assert group.exhausted() == PIDS
 
