@@ -8,6 +8,7 @@ import pytest
 
 from signoff.cli.commands import COMMANDS
 from tests.cli.program import PROGRAM, signoff
+from tests.ledger.books import RUN, open_ledger
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -29,6 +30,8 @@ def test_every_shell_gets_a_script_that_it_can_read(shell: str, home: Path) -> N
         (["signoff", "config", "get", "sandbox.mo"], {"sandbox.mode"}),
         (["signoff", "completion", ""], {"bash", "zsh", "fish"}),
         (["signoff", "doctor", "--js"], {"--json"}),
+        (["signoff", "tools", "call", "read_f"], {"read_file"}),
+        (["signoff", "why", "--tool", "apply"], {"apply_patch"}),
     ],
 )
 def test_what_is_completed(line: list[str], answers: set[str], home: Path) -> None:
@@ -36,6 +39,14 @@ def test_what_is_completed(line: list[str], answers: set[str], home: Path) -> No
     ended = signoff(**variables)
     assert (ended.status, ended.err) == (0, "")
     assert {answer.removeprefix("plain,") for answer in ended.out.splitlines()} == answers
+
+
+@pytest.mark.parametrize("command", [["audit", "show"], ["replay"], ["memory", "why"]])
+def test_runs_are_completed(command: list[str], home: Path) -> None:
+    open_ledger(home / ".local/state/signoff/runs", RUN).close()
+    words = ["signoff", *command, RUN[:4]]
+    variables = {"COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
+    assert signoff(_SIGNOFF_COMPLETE="bash_complete", **variables).out == f"plain,{RUN}\n"
 
 
 def test_bash_itself_completes_a_command(home: Path) -> None:

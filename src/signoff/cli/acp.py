@@ -44,7 +44,7 @@ def client() -> None:
 
     \b
     Examples:
-      signoff acp connect --cmd "gemini --acp" --prompt hello
+      signoff acp client connect --cmd "gemini --acp" --prompt hello
     """
 
 
@@ -193,7 +193,7 @@ def connect(ctx: click.Context, /, **options: Any) -> int:
     Examples:
       signoff acp connect --cmd "signoff acp serve -m echo/echo" --prompt hello
       signoff acp connect --endpoint ws://127.0.0.1:8900/acp --prompt hello --json
-      signoff acp connect --cmd codex-acp --permission-decision policy
+      signoff acp client connect --cmd codex-acp --permission-decision policy
     """
     from signoff.cli.acp_connect import ConnectOptions, talk
 

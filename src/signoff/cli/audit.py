@@ -11,8 +11,8 @@ from typing import BinaryIO
 
 import click
 import msgspec
-from click.shell_completion import CompletionItem
 
+from signoff.cli import completing
 from signoff.cli.app import Group
 from signoff.cli.output import Output, Style, counted, json_option
 from signoff.config import locations
@@ -33,10 +33,6 @@ MOST_SESSIONS = 1_000  # the last ones, whose titles are looked up
 PAUSE = 0.1  # seconds between two looks at a growing file
 
 
-def _complete_run(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return [CompletionItem(name) for name in reversed(reading.names(_runs())) if name.startswith(incomplete)]
-
-
 def _runs() -> Path:
     return locations.runs(os.environ)
 
@@ -45,7 +41,7 @@ def _find(name: str) -> Path:
     return reading.find(_runs(), name)
 
 
-run_argument = click.argument("name", metavar="[RUN]", default=reading.LAST, shell_complete=_complete_run)
+run_argument = click.argument("name", metavar="[RUN]", default=reading.LAST, shell_complete=completing.runs)
 output_option = click.option(
     "-o", "--output", "target", type=click.File("wb"), default="-", help="Write to this file, not to stdout."
 )

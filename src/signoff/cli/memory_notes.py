@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from signoff import __version__
-from signoff.cli import wiring
+from signoff.cli import completing, wiring
 from signoff.cli.listening import PORTS
 from signoff.cli.memory_story import story
 from signoff.cli.output import Output, json_option
@@ -83,7 +83,7 @@ def stats(output: Output, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("run", metavar="[RUN]", default=reading.LAST)
+@click.argument("run", metavar="[RUN]", default=reading.LAST, shell_complete=completing.runs)
 @json_option
 @click.pass_obj
 def why(output: Output, run: str, as_json: bool) -> None:

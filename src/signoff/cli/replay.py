@@ -5,6 +5,7 @@ import os
 import click
 import msgspec
 
+from signoff.cli import completing
 from signoff.cli.judging import approval_option, judge_of, rules_option, sandbox_option
 from signoff.cli.output import Output, Style, counted, json_option
 from signoff.config import locations
@@ -27,7 +28,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 @click.command("replay")
-@click.argument("name", metavar="[RUN]", default=reading.LAST)
+@click.argument("name", metavar="[RUN]", default=reading.LAST, shell_complete=completing.runs)
 @rules_option
 @approval_option
 @sandbox_option

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from signoff.cli import wiring
+from signoff.cli import completing, wiring
 from signoff.cli.app import Group, complain
 from signoff.cli.judging import approval_option, sandbox_option
 from signoff.cli.output import Output, json_option
@@ -72,7 +72,7 @@ def list_(output: Output, servers: bool, as_json: bool) -> None:
 
 
 @tools.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completing.tools)
 @click.pass_obj
 def schema(output: Output, name: str) -> None:
     """Print the JSON Schemas of a tool's arguments and result, and what it needs.
@@ -90,7 +90,7 @@ def schema(output: Output, name: str) -> None:
 @sandbox_option
 @json_option
 @click.option("--args", "text", default="{}", show_default=True, help="The arguments, as one JSON object.")
-@click.argument("name")
+@click.argument("name", shell_complete=completing.tools)
 @click.pass_obj
 def call(output: Output, name: str, text: str, approval: str | None, sandbox: str | None, as_json: bool) -> int:
     """Call a tool in the current directory.

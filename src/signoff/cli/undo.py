@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from signoff.cli import wiring
+from signoff.cli import completing, wiring
 from signoff.cli.output import Output, counted, json_option
 from signoff.config import locations
 from signoff.domain.errors import UsageError
@@ -41,7 +41,7 @@ class Listed(msgspec.Struct, frozen=True):
     "--prune", "pruning", is_flag=True, help="Remove what the settings undo.max_bytes and undo.keep_days do not keep."
 )
 @json_option
-@click.argument("name", metavar="[RUN|CALL]", required=False)
+@click.argument("name", metavar="[RUN|CALL]", required=False, shell_complete=completing.calls)
 @click.pass_obj
 def undo(
     output: Output, name: str | None, listing: bool, differing: bool, force: bool, pruning: bool, as_json: bool

@@ -6,6 +6,7 @@ from typing import Any
 import click
 import msgspec
 
+from signoff.cli import completing
 from signoff.cli.judging import (
     COMMAND_LINE,
     REQUIREMENTS,
@@ -32,7 +33,7 @@ _INDENT = 15  # where the text stands beside its decision
 @click.command(context_settings=COMMAND_LINE)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option("--script", help="Judge a shell script, not a command.")
-@click.option("--tool", help="Judge a call of this tool, not a command.")
+@click.option("--tool", shell_complete=completing.tools, help="Judge a call of this tool, not a command.")
 @click.option("--args", "arguments", default="{}", help="The tool's arguments, as JSON.")
 @click.option(
     "--action",
