@@ -203,7 +203,9 @@ def _afterwards(output: Output, run: Run, root: Path, visitors: int, calls: int)
     for says, holds in checks.items():
         mark = output.paint("✓", Style.GOOD) if holds else output.paint("✗ NOT:", Style.BAD)
         output.text(f"  {mark} {says}")
-    output.text(output.paint("\n  Next: signoff exec -- make test    signoff why -- git push --force\n", Style.FAINT))
+    name = "signoff" if shutil.which("signoff") else visible(os.path.relpath(sys.argv[0]))
+    following = f"\n  Next: {name} why -- git push --force\n        {name} exec -- make help\n"
+    output.text(output.paint(following, Style.FAINT))
     return all(checks.values())
 
 
