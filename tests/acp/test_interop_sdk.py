@@ -49,9 +49,9 @@ class TheirClient(acp.Client):  # type: ignore[misc, name-defined]
             self.options.append(update.config_options[0].current_value)
 
 
-async def heard(told: list[str], count: int) -> list[str]:
+async def heard(told: list[str], letters: int) -> list[str]:
     """Their client may learn of an answer before it has handled the updates that came with it."""
-    while len(told) < count:
+    while len("".join(told)) < letters:
         await asyncio.sleep(0)
     return told
 
@@ -62,7 +62,7 @@ async def converse(connection: Any, client: TheirClient) -> None:
     done = await connection.prompt(
         prompt=[acp.text_block("hello"), acp.text_block("again")], session_id=session.session_id
     )
-    assert (done.stop_reason, await heard(client.texts, 2)) == ("end_turn", ["hello", "again"])
+    assert (done.stop_reason, await heard(client.texts, len("helloagain"))) == ("end_turn", ["hello", "again"])
     answer = await connection.set_config_option(config_id="effort", session_id=session.session_id, value="high")
     assert (answer.config_options[0].current_value, await heard(client.options, 1)) == ("high", ["high"])
     with pytest.raises(acp.RequestError) as failed:
@@ -89,7 +89,7 @@ def test_their_client_drives_the_whole_program(tmp_path: pathlib.Path) -> None:
             assert answer.protocol_version == 1
             session = await connection.new_session(cwd=str(tmp_path), mcp_servers=[])
             done = await connection.prompt(prompt=[acp.text_block("hello")], session_id=session.session_id)
-            assert (done.stop_reason, "".join(await heard(client.texts, 1))) == ("end_turn", "hello")
+            assert (done.stop_reason, "".join(await heard(client.texts, len("hello")))) == ("end_turn", "hello")
             listed = await connection.list_sessions()
             assert [one.session_id for one in listed.sessions] == [session.session_id]
             option = next(one for one in session.config_options if len(one.options) > 1)
