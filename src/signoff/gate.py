@@ -194,6 +194,7 @@ class Gate:
                 subject=tool.subject(arguments, self._place),
                 newest=None if files is None else lambda: tool.newest_subject(arguments, self._place, files),
                 keys=tuple(map(key_text, tool.approval_keys(arguments, self._place))),
+                width=tool.remembered,
                 covers_retry=self._may_retry(tool),
                 source=source,
             )

@@ -1,7 +1,7 @@
 """Questions as a person could meet them."""
 
 from signoff.approvals.remember import for_prefix, for_session, for_tool
-from signoff.approvals.request import Effects, ReviewRequest
+from signoff.approvals.request import Effects, ReviewRequest, Width
 from signoff.approvals.store import key_text
 from signoff.domain.intent import Action
 from signoff.domain.review import (
@@ -33,7 +33,7 @@ COMMAND = ReviewRequest(
     effects=Effects(
         writes=("/home/ada/shop/node_modules", "/home/ada/shop/package.json"), hosts=("registry.npmjs.org",)
     ),
-    offers=(*for_session((_KEY,)), *for_prefix(_NPM, lambda prefix: True)),
+    offers=(*for_session((_KEY,), Width.COMMAND), *for_prefix(_NPM, lambda prefix: True)),
     asked_by="builtin: not known to be safe",
     covers_retry=True,
     words=_NPM,
@@ -74,7 +74,7 @@ PATCH = ReviewRequest(
     ),
     tool="apply_patch",
     action=Action.WRITE,
-    offers=for_session(('"/home/ada/shop/new.py"', '"/home/ada/shop/old.py"')),
+    offers=for_session(('"/home/ada/shop/new.py"', '"/home/ada/shop/old.py"'), Width.PLACE),
 )
 
 TOOL = ReviewRequest(

@@ -74,6 +74,7 @@ class Asking:
             verdict,
             subject=subject or CallSubject(case.call.args),
             keys=keys,
+            width=case.width,
             reason=reason,
             amendment=amendment,
             rules=self._rulebook.proposed_rules(case.intent, verdict, self.granted),

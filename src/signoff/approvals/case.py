@@ -5,7 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from signoff.approvals.request import ReviewRequest, Subject
+from signoff.approvals.request import ReviewRequest, Subject, Width
 from signoff.domain.call import ToolCall
 from signoff.domain.intent import Escalation, Intent
 from signoff.domain.requirement import Requirement
@@ -23,6 +23,7 @@ class Case(msgspec.Struct, frozen=True):
     subject: Subject | None = None
     newest: Callable[[], Awaitable[Subject | None]] | None = None  # the subject as an editor's unsaved text has it
     keys: tuple[str, ...] = ()
+    width: Width = Width.COMMAND  # how much the keys cover
     covers_retry: bool = False
     source: str = "agent"
     enforced: bool = True  # false: whoever asks does not wait for the answer

@@ -12,6 +12,7 @@ from signoff.approvals.request import (
     PatchSubject,
     ReviewRequest,
     Subject,
+    Width,
     effects,
 )
 from signoff.approvals.unattended import NOBODY
@@ -55,6 +56,7 @@ def compose(
     *,
     subject: Subject,
     keys: tuple[str, ...],
+    width: Width = Width.COMMAND,
     reason: str | None,
     amendment: tuple[str, ...] | None,
     rules: tuple[ToolRule, ...] = (),
@@ -69,7 +71,7 @@ def compose(
         tool=call.name,
         action=intent.action,
         effects=effects(intent),
-        offers=(*for_session(keys), *for_prefix(amendment, may_save), *for_tool(rules)),
+        offers=(*for_session(keys, width), *for_prefix(amendment, may_save), *for_tool(rules)),
         asked_by=_asked_by(verdict.winner, reason),
         covers_retry=covers_retry,
         outside=outside,

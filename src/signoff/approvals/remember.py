@@ -23,16 +23,23 @@ else:
 _SUBCOMMAND = late_pattern(r"[a-z][a-z0-9_:-]*")
 
 
-def for_session(keys: tuple[str, ...]) -> tuple[Offer, ...]:
+_COVERED = {
+    Width.COMMAND: "exactly this",
+    Width.TOOL: "every call of this tool, whatever it is asked to do",
+    Width.PLACE: "every call of this kind there",
+}
+
+
+def for_session(keys: tuple[str, ...], width: Width) -> tuple[Offer, ...]:
     """The session cache, as the person can choose it: exactly these keys, until the session ends."""
     if not keys:
         return ()
     return (
         Offer(
-            width=Width.COMMAND,
+            width=width,
             scope=Scope.SESSION,
             rule=" ".join(keys),
-            reach="exactly this, until the session ends; nothing is saved",
+            reach=f"{_COVERED.get(width, width)}, until the session ends; nothing is saved",
             decision=ApprovedForSession(),
         ),
     )

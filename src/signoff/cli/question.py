@@ -7,7 +7,7 @@ from typing import Any, assert_never
 
 import msgspec
 
-from signoff.approvals.request import Offer, ReviewRequest, bewares
+from signoff.approvals.request import Offer, ReviewRequest, Width, bewares
 from signoff.domain.review import (
     AddFile,
     ApplyPatchApprovalRequestEvent,
@@ -240,7 +240,7 @@ def _whole(request: ReviewRequest, offer: Offer) -> str:
         case ApplyPatchApprovalRequestEvent():
             return "these files"
         case ToolApprovalRequestEvent():
-            return "this call"
+            return "this call" if offer.width is Width.COMMAND else str(offer.width)
         case _:
             assert_never(request.event)
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import msgspec
 
-from signoff.approvals.request import PatchSubject, Subject
+from signoff.approvals.request import PatchSubject, Subject, Width
 from signoff.domain.call import Artifacts
 from signoff.domain.errors import PeerError, SignoffError
 from signoff.domain.event import FileEdited
@@ -48,6 +48,7 @@ class ChangingTool(Tool[Arguments], Protocol):
 
     side_effects: ClassVar[tuple[str, ...]] = ("changes files",)
     returns: ClassVar[type[msgspec.Struct]] = Changed
+    remembered: ClassVar[Width] = Width.PLACE
 
     def touched(self, arguments: Arguments, place: Place) -> list[Aspect]: ...
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from signoff.approvals.request import Width
 from signoff.domain.call import Failure
 from signoff.domain.errors import InvalidArguments, ToolError
 from signoff.domain.intent import Action, Intent, Opaque, Permission
@@ -29,6 +30,7 @@ else:
 PREFIX = "mcp__"
 LONGEST_NAME = 64  # what models accept
 MOST_TEXT = 262_144
+MOST_DESCRIPTION = 8_000  # characters that every request to a model carries along
 _OTHER = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -77,10 +79,11 @@ class McpTool(Tool[Given]):
     side_effects = ("whatever its server does",)
     arguments = Given
     returns = Answer
+    remembered = Width.TOOL
 
     def __init__(self, server: ToolServer, offer: Offer, memory: Memory, send: Send) -> None:
         self.name = full_name(server.name, offer.name)
-        self.description = offer.description
+        self.description = offer.description[:MOST_DESCRIPTION]
         self.fingerprint = fingerprint(server, offer)
         self._offer, self._memory, self._send = offer, memory, send
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import msgspec
 
-from signoff.approvals.request import Subject
+from signoff.approvals.request import Subject, Width
 from signoff.domain.call import Artifacts, Failure, ToolCall
 from signoff.domain.errors import InvalidArguments, SandboxDenied
 from signoff.domain.event import RunEvent
@@ -87,6 +87,7 @@ class Tool(Protocol[Arguments]):
     side_effects: ClassVar[tuple[str, ...]] = ()
     arguments: type[Arguments]  # a frozen struct that forbids unknown fields
     returns: ClassVar[type[msgspec.Struct]] = AnyResult  # the shape of the payload
+    remembered: ClassVar[Width] = Width.COMMAND  # how much the approval keys cover
     escalate_on_failure: ClassVar[bool] = False  # may be tried once more outside, after the sandbox stopped it
 
     def intent(self, arguments: Arguments, place: Place) -> Intent:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
+from signoff.approvals.request import Width
 from signoff.domain.errors import Refused, UpstreamError
 from signoff.domain.intent import Action, Intent, Permission
 from signoff.domain.late import late
@@ -51,6 +52,7 @@ class WebFetch(Tool[FetchArguments]):
     side_effects = ("tells the host which address is read",)
     arguments = FetchArguments
     returns = Fetched
+    remembered = Width.PLACE
 
     def __init__(
         self,
