@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import socket
 from collections.abc import Callable
 
 import pytest
@@ -125,13 +126,22 @@ def test_after_so_many_failures_in_a_row_the_peer_ends() -> None:
     run(work)
 
 
-def test_a_connection_that_never_came_about_is_not_tried_again() -> None:
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ConnectionRefusedError("refused"), "refused"),
+        (ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 1)"), "connection refused"),
+        (socket.gaierror(-2, "Name or service not known"), "Name or service not known"),
+    ],
+    ids=["in words", "by number", "by name"],
+)
+def test_a_connection_that_never_came_about_is_not_tried_again(error: OSError, reason: str) -> None:
     async def work() -> None:
-        factory = ScriptedFactory([ConnectionRefusedError("refused")])
+        factory = ScriptedFactory([error])
         async with Client(factory) as client:
             await client.peer.closed.wait()
             assert (factory.opened, client.hellos) == (1, 0)
-            assert "refused" in str(client.peer.ended)
+            assert client.peer.ended == f"no connection to the agent: {reason}"
 
     run(work)
 

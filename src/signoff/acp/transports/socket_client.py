@@ -7,6 +7,8 @@ answers went with the connection; frames it never got wait; a new connection is 
 
 import asyncio
 import contextlib
+import os
+import socket
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Protocol, TypeAlias
@@ -115,7 +117,7 @@ class SocketClient:
             try:
                 reason = await self._carry(await self._factory(), peer, on_open)
             except LOST as error:
-                reason = str(error) or type(error).__name__
+                reason = _why(error)
             except PeerError as error:
                 peer.end(error.message)  # the agent was reached and refuses us
             losses = 1 if self._greeted else losses + 1
@@ -174,6 +176,12 @@ async def _receive(connection: Connection, peer: Peer) -> None:
     async for message in connection:
         if isinstance(message, str):
             peer.receive(message)
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, socket.gaierror) or not isinstance(error, OSError) or not error.errno:
+        return getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return os.strerror(error.errno).lower()  # asyncio's own words name the address once more
 
 
 def _requests(frames: Iterable[bytes]) -> set[jsonrpc.RequestId]:
