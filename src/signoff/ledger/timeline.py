@@ -67,7 +67,7 @@ def _told(record: Record) -> _Told:
             facts = _joined(record.workspace, record.project_id, f"redaction {record.redact}", approval)
             return "start", Tone.PLAIN, shlex.join(record.command), facts
         case Request():
-            asked = _joined(_brief(record.args), record.rationale)
+            asked = _joined(_brief(record.args), f"it says: {record.rationale}" if record.rationale else "")
             return "request", Tone.PLAIN, _call(record.tool_call_id, record.name), asked
         case Decision():
             return _decided(record)
