@@ -204,7 +204,7 @@ class Scene:
             lambda: Sessions(str(directory / "sessions")), self.engines, MASKS, manner or Manner(), idle_s=idle_s
         )
         prompting = Prompting(terms or Terms(), telemetry)
-        self.agent = AgentSide(self.directory, prompting, profile or Profile(offered()), MASKS, telemetry)
+        self.agent = AgentSide(lambda: self.directory, lambda: prompting, profile or Profile(offered()), telemetry)
         self.clients: list[ClientPeer] = []
 
     async def client(

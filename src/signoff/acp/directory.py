@@ -5,13 +5,14 @@ import contextlib
 import functools
 import os.path
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from signoff.acp.engine import Engines, Setup
 from signoff.acp.failures import RequestFailed, not_found
+from signoff.acp.history import replayed
 from signoff.acp.link import Link
 from signoff.acp.live import Live, Manner
 from signoff.acp.options import Chosen
@@ -108,8 +109,9 @@ class Directory:
             log.append(Configured(option, value))
         return self._opened(log, setup, chosen, link)
 
-    def history(self, live: Live) -> list[Entry]:
-        return live.log.events()
+    def history(self, live: Live) -> Iterator[schema.SessionUpdate]:
+        """What its client would have been told so far."""
+        return replayed(live.log.events(), live.setup.cwd, self._masks)
 
     def page(self, cwd: str | None, cursor: str | None, limit: int) -> "Page":
         return self._kept.list(cwd, cursor, limit)

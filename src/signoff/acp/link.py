@@ -10,7 +10,6 @@ import msgspec
 
 from signoff.acp.failures import ConnectionLost
 from signoff.acp.peer import Peer, nowhere
-from signoff.acp.updates import Offered
 from signoff.domain.errors import PeerError
 from signoff.wire import acp_schema as schema
 from signoff.wire.acp import encode
@@ -29,16 +28,6 @@ class Link:
     @property
     def alive(self) -> bool:
         return self.peer is not None and self.peer.ended is None
-
-    @property
-    def offered(self) -> Offered:
-        session = self.capabilities.session if self.capabilities else None
-        if not session:
-            return Offered()
-        return Offered(
-            notices=isinstance(session.notices, msgspec.Struct),
-            compaction=isinstance(session.compaction, msgspec.Struct),
-        )
 
     @property
     def forms(self) -> bool:

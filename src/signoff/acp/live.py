@@ -19,7 +19,7 @@ from signoff.acp.link import Link, heading
 from signoff.acp.options import MODE, Chosen
 from signoff.acp.permission import ClientReviewer, Memory, Mode, Permission
 from signoff.acp.question import choices
-from signoff.acp.updates import TELLING, Masks, Narration, commands
+from signoff.acp.updates import TELLING, Masks, Narration, commands, offered
 from signoff.agent.conversation import first_line
 from signoff.agent.event import AgentEvent, Reason, TurnEnd
 from signoff.agent.session_log import Configured, SessionLog
@@ -87,7 +87,7 @@ class Live:
             self.owner.sessions.discard(self.id)
         self.owner = link
         self.told_commands = False
-        self._narration.offered = link.offered
+        self._narration.offered = offered(link.capabilities)
         link.sessions.add(self.id)
         self.touched = time.monotonic()
 
@@ -174,6 +174,9 @@ class Live:
             self._silent = True
             self.interrupted = self.interrupted or why
             self.turn.cancel()
+
+    def withdraw(self) -> None:
+        self.interrupt(Interruption.WITHDRAWN)
 
     async def stop(self) -> None:
         """As the client wants it, or for it; on return the turn has ended and was answered."""

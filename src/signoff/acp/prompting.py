@@ -50,16 +50,17 @@ class Prompting:
     async def prompt(self, live: Live, call: Call, request: schema.PromptRequest) -> schema.PromptResponse:
         self._telemetry.tell(Name.PROMPT_REQUESTED, live.id, call)
         parts, typed = prompts.taken(request.prompt)
-        live.begin(call.peer.outlive(call, functools.partial(live.interrupt, Interruption.WITHDRAWN)))
-        live.on_retry = functools.partial(self._retried, live.id, call)
+        live.begin(call.peer.outlive(call, live.withdraw))
         first, timer = None, None
         if self._terms.timeout_s is not None:
             loop = asyncio.get_running_loop()
             timer = loop.call_later(self._terms.timeout_s, live.interrupt, Interruption.TIMED_OUT)
         if self._terms.asks:
             first = functools.partial(self._ask_about, live, call, typed)
-        elif self._telemetry.heard:
-            self._telemetry.tell(Name.PROMPT_STARTED, live.id, call)
+        if self._telemetry.heard:
+            live.on_retry = functools.partial(self._retried, live.id, call)
+            if not self._terms.asks:
+                self._telemetry.tell(Name.PROMPT_STARTED, live.id, call)
         try:
             end = await live.work(parts, _command(typed) if typed.startswith("/") else None, first)
         except PromptRefused:

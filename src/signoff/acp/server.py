@@ -1,31 +1,34 @@
 """The agent's side of the protocol: one object for all connections, a peer for each.
 
-agent = AgentSide(directory, prompting, profile)
+agent = AgentSide(lambda: directory, lambda: prompting, profile, telemetry)
 peer = agent.connect(outlet)        # a transport does this for every connection, then feeds `peer.receive`
+
+What works behind sessions is made with the first request for one: a client that only says hello does not wait for it.
 """
 
 import datetime
+import functools
 import itertools
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import UNSET
 
 from signoff import __version__
-from signoff.acp.directory import Directory
 from signoff.acp.failures import RequestFailed, invalid_params, method_not_found
-from signoff.acp.history import replayed
 from signoff.acp.link import Link
-from signoff.acp.live import Live
 from signoff.acp.options import MODE, MODEL
 from signoff.acp.peer import Call, Handler, Limits, Outlet, Peer, Report, nowhere
-from signoff.acp.prompting import Prompting
 from signoff.acp.telemetry import Name, Telemetry
-from signoff.acp.updates import Masks
 from signoff.domain.errors import NoModel, NotFound, SignoffError, ToolConflict, UsageError
 from signoff.wire import acp_schema as schema
 from signoff.wire import jsonrpc
+
+if TYPE_CHECKING:
+    from signoff.acp.directory import Directory
+    from signoff.acp.live import Live
+    from signoff.acp.prompting import Prompting
 
 PAGE = 50
 Authenticate = Callable[[str], Awaitable[None]]
@@ -68,25 +71,35 @@ def offered() -> schema.AgentCapabilities:
 class AgentSide:
     def __init__(
         self,
-        directory: Directory,
-        prompting: Prompting,
+        open_directory: "Callable[[], Directory]",
+        open_prompting: "Callable[[], Prompting]",
         profile: Profile,
-        masks: Masks,
         telemetry: Telemetry,
         *,
         limits: Limits | None = None,
         report: Report | None = None,
     ) -> None:
-        self._directory = directory
-        self._prompting = prompting
+        self._open_directory = open_directory
+        self._open_prompting = open_prompting
         self._profile = profile
-        self._masks = masks
         self._telemetry = telemetry
         self._limits = limits
         self._report = report
         self._missing = _missing(profile.capabilities)
         self._numbers: Iterator[int] = itertools.count(1)
         self._links: dict[Peer, Link] = {}
+
+    @functools.cached_property
+    def _directory(self) -> "Directory":
+        return self._open_directory()
+
+    @property
+    def _opened(self) -> bool:
+        return "_directory" in self.__dict__
+
+    @functools.cached_property
+    def _prompting(self) -> "Prompting":
+        return self._open_prompting()
 
     def connect(self, outlet: Outlet) -> Peer:
         link = Link()
@@ -108,13 +121,15 @@ class AgentSide:
         return self._links[peer]
 
     def _parted(self, link: Link) -> None:
-        self._directory.part(link)
+        if self._opened:
+            self._directory.part(link)
         if link.peer is not None:
             self._links.pop(link.peer, None)
             link.peer, link.post = None, nowhere  # the handlers of the one hold the link
 
     async def aclose(self) -> None:
-        await self._directory.aclose()
+        if self._opened:
+            await self._directory.aclose()
 
     def handlers(self, link: Link) -> Mapping[str, Handler]:
         """Every method of an agent, as this connection gets it."""
@@ -182,7 +197,7 @@ class AgentSide:
     async def _load(self, link: Link, call: Call, request: schema.LoadSessionRequest) -> object:
         _signed_in(link)
         live = await self._directory.take_up(request.sessionId, request, link)
-        for update in replayed(self._directory.history(live), live.setup.cwd, self._masks):
+        for update in self._directory.history(live):
             live.tell(update)
             if (congestion := link.breathe()) is not None:
                 await congestion
@@ -236,7 +251,7 @@ class AgentSide:
         live = self._chosen(link, request.sessionId, request.configId, request.value)
         return schema.SetSessionConfigOptionResponse(configOptions=live.chosen.config)
 
-    def _chosen(self, link: Link, session_id: str, option: str, value: object) -> Live:
+    def _chosen(self, link: Link, session_id: str, option: str, value: object) -> "Live":
         live = self._directory.owned(link, session_id)
         live.choose(option, value)
         for update in live.changes(option):
@@ -249,7 +264,7 @@ class AgentSide:
         prompting = self._prompting.prompt(live, call, request)
         return self._titled(live, prompting) if self._profile.tells_title and not live.told_title else prompting
 
-    async def _titled(self, live: Live, prompting: Awaitable[schema.PromptResponse]) -> schema.PromptResponse:
+    async def _titled(self, live: "Live", prompting: Awaitable[schema.PromptResponse]) -> schema.PromptResponse:
         answer = await prompting
         if answer.stopReason == "end_turn" and not live.told_title:
             live.told_title = True

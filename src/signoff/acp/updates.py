@@ -38,6 +38,16 @@ class Offered(msgspec.Struct, frozen=True):
     compaction: bool = False
 
 
+def offered(client: schema.ClientCapabilities | None) -> Offered:
+    session = client.session if client else None
+    if not session:
+        return Offered()
+    return Offered(
+        notices=isinstance(session.notices, msgspec.Struct),
+        compaction=isinstance(session.compaction, msgspec.Struct),
+    )
+
+
 class Narration:
     """Of one session, for whoever listens to it now. Keeps the calls that run, for questions about them."""
 

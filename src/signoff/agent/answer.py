@@ -45,7 +45,10 @@ class Listening(msgspec.Struct):
     def hear(self, event: ModelEvent) -> None:
         if isinstance(event, TextDelta):  # for every word of a model: a match would take several times as long
             self._text.append(event.text)
-            self._pass_on(event.text)
+            if self._held is None:
+                self._show(event)
+            else:
+                self._hold(self._held + event.text)
         elif isinstance(event, Usage):
             self._usage = event
         elif isinstance(event, Stopped):
@@ -67,9 +70,11 @@ class Listening(msgspec.Struct):
         if self._stopped is None:
             raise ModelError("the model's answer ended without an end")
         text = "".join(self._text)
-        written = None if self._requests else read_call(text, self._tools)
-        if written is None and self._held:
-            self._release()
+        written = None
+        if self._held is not None:  # what was shown is no call
+            written = None if self._requests else read_call(text, self._tools)
+            if written is None:
+                self._release(self._held)
         requests, carry = tuple(self._requests), self._stopped.carry
         if written is not None:
             text, requests, carry = (
@@ -83,19 +88,18 @@ class Listening(msgspec.Struct):
 
     def cut_short(self) -> Message | None:
         """What was said before the answer was cancelled; its requests are void."""
-        self._release()
+        self._release(self._held)
         text = "".join(self._text)
         return Message("assistant", (Text(text),)) if text else None
 
-    def _pass_on(self, text: str) -> None:
-        if self._held is None:
-            self._show(TextDelta(text))
-            return
-        self._held += text
-        if self._held.strip() and not (self._tools and may_become_a_call(self._held)):
-            self._release()
+    def _hold(self, text: str) -> None:
+        """Until it is known not to be a call."""
+        if not text or text.isspace() or (self._tools and may_become_a_call(text)):
+            self._held = text
+        else:
+            self._release(text)
 
-    def _release(self) -> None:
-        if self._held:
-            self._show(TextDelta(self._held))
+    def _release(self, text: str | None) -> None:
         self._held = None
+        if text:
+            self._show(TextDelta(text))

@@ -75,7 +75,10 @@ class Conversation:
 
     def add(self, message: Message) -> None:
         """An answer that asks for nothing has only the end of its turn to follow, and is written with it."""
-        self._log.append(Said(message), hold=message.role == "assistant" and not message.tool_requests)
+        if message.role == "assistant" and not message.tool_requests:
+            self._log.hold(Said(message))
+        else:
+            self._log.append(Said(message))
         self._show(message)
 
     def began(self, request: ToolRequest, call: ToolCall, look: Look) -> None:
@@ -163,8 +166,9 @@ class Told(Sequence[Message]):
         return itertools.chain((self._first,), itertools.islice(self._rest, self._length - 1))
 
     def __reversed__(self) -> Iterator[Message]:
-        younger = len(self._rest) + 1 - self._length
-        return itertools.chain(itertools.islice(reversed(self._rest), younger, None), (self._first,))
+        for index in range(self._length - 2, -1, -1):
+            yield self._rest[index]
+        yield self._first
 
 
 def last_text(conversation: Conversation) -> str:

@@ -6,7 +6,7 @@ A line that cannot be read is one that was torn by a death; it was never acknowl
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Self
 
 import msgspec
@@ -127,7 +127,7 @@ class Syncing:
 
 
 class SessionLog:
-    """Open for appending; one process at a time. `on_append` is told of every event."""
+    """Open for appending; one process at a time. `on_append` is told of everything that was written."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class SessionLog:
         descriptor: int,
         opened: Opened,
         clock: Callable[[], float],
-        on_append: Callable[[Entry], object] = lambda entry: None,
+        on_append: Callable[[Sequence[Entry]], object] = lambda entries: None,
         on_close: Callable[[], object] = lambda: None,
     ) -> None:
         self.path = path
@@ -144,40 +144,40 @@ class SessionLog:
         self._clock = clock
         self._on_append = on_append
         self._syncing = Syncing(descriptor)
-        self._held = b""
+        self._held: list[Entry] = []  # not written yet
         self._on_close = on_close
 
     @property
     def id(self) -> str:
         return self.opened.session_id
 
-    def append(self, event: SessionEvent, *, sync: bool = False, hold: bool = False) -> None:
-        """On return the event outlives this process; with `sync` soon the loss of power too. With `hold` it goes out with
-        the next one, in one write: for who appends that before anybody else has a turn."""
-        entry = Entry(int(self._clock() * 1_000), event)
-        lines = _encoder.encode_lines([entry])  # a list: of a tuple, msgspec 0.22 never frees the iterator
-        if self._held:
-            lines, self._held = self._held + lines, b""
-        if hold:
-            self._held = lines
-        elif (written := os.write(self._descriptor, lines)) < len(lines):
-            write_whole(self._descriptor, lines[written:])
+    def append(self, event: SessionEvent, *, sync: bool = False) -> None:
+        """On return the event outlives this process, and all before it; with `sync` soon the loss of power too."""
+        self.hold(event)
+        self._write()
         if sync and not self._syncing.wanted:
             self._syncing.want()
-        self._on_append(entry)
 
-    def _release(self) -> None:
-        lines, self._held = self._held, b""
-        if lines:
-            write_whole(self._descriptor, lines)
+    def hold(self, event: SessionEvent) -> None:
+        """Goes out with the next one, in one write: for who appends that before anybody else has a turn."""
+        self._held.append(Entry(int(self._clock() * 1_000), event))
+
+    def _write(self) -> None:
+        entries, self._held = self._held, []
+        lines = _encoder.encode_lines(entries)  # a list: of a tuple, msgspec 0.22 never frees the iterator
+        if (written := os.write(self._descriptor, lines)) < len(lines):
+            write_whole(self._descriptor, lines[written:])
+        self._on_append(entries)
 
     def events(self) -> list[Entry]:
-        self._release()
+        if self._held:
+            self._write()
         return list(read(self.path))
 
     def close(self) -> None:
         if self._descriptor >= 0:
-            self._release()
+            if self._held:
+                self._write()
             self._syncing.close()
             os.close(self._descriptor)
             self._descriptor = -1

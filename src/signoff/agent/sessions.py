@@ -9,7 +9,7 @@ import contextlib
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -94,7 +94,7 @@ class Sessions:
             os.close(descriptor)
         self._refresh([session_id])
         if session_id in self._ours:
-            self._ours[session_id].note(entry)
+            self._ours[session_id].note([entry])
 
     def delete(self, session_id: str) -> bool:
         """False if it was not there."""
@@ -197,11 +197,12 @@ class _Followed:
         self._summary = summary
         self._last: Entry | None = None
 
-    def note(self, entry: Entry) -> None:
-        self._last = entry
-        kind = type(entry.what)
-        if kind in _LISTED or (kind is Said and not self._summary.title):
-            self._summary = msgspec.structs.replace(self._summary, **_told(self._summary, entry.what))
+    def note(self, entries: Sequence[Entry]) -> None:
+        self._last = entries[-1]
+        for entry in entries:
+            kind = type(entry.what)
+            if kind in _LISTED or (kind is Said and not self._summary.title):
+                self._summary = msgspec.structs.replace(self._summary, **_told(self._summary, entry.what))
 
     @property
     def summary(self) -> Summary:

@@ -9,7 +9,7 @@ import msgspec
 from signoff.domain.unreadable import UNREADABLE
 from signoff.providers.provider import Message, Text, ToolRequest, ToolSpec
 
-_FENCE = "```json"
+_FENCE, _LANGUAGE = "```", "json"
 
 
 class _Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -22,17 +22,18 @@ def may_become_a_call(text: str) -> bool:
     start = text.lstrip()
     if not start.startswith("`"):
         return start.startswith("{")
-    if len(start) < len(_FENCE):
+    if not start.startswith(_FENCE):
         return _FENCE.startswith(start)
-    body = start.removeprefix("```").removeprefix("json").lstrip()
-    return start.startswith("```") and (not body or body.startswith("{"))
+    fenced = start.removeprefix(_FENCE)
+    body = fenced.removeprefix(_LANGUAGE).lstrip()
+    return _LANGUAGE.startswith(fenced) or not body or body.startswith("{")
 
 
 def read_call(text: str, tools: Collection[str]) -> ToolRequest | None:
     """The call an answer is, if it is nothing but a call of a tool that there is."""
     body = text.strip()
-    if body.startswith("```") and body.endswith("```") and len(body) > 6:
-        body = body[3:-3].removeprefix("json").strip()
+    if body.startswith(_FENCE) and body.endswith(_FENCE) and len(body) > 2 * len(_FENCE):
+        body = body[len(_FENCE) : -len(_FENCE)].removeprefix(_LANGUAGE).strip()
     if not body.startswith("{"):
         return None
     try:

@@ -13,20 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from signoff.acp.directory import Directory
 from signoff.acp.engine import Engine, Setup, Surroundings
 from signoff.acp.failures import RequestFailed
-from signoff.acp.live import Manner
 from signoff.acp.peer import Limits, Outlet, Peer
-from signoff.acp.permission import Mode as PermissionMode
-from signoff.acp.permission import Scope
-from signoff.acp.prompting import Prompting, Terms
 from signoff.acp.server import AgentSide, Profile, offered
 from signoff.acp.telemetry import Sink, Telemetry, TelemetryEvent
 from signoff.acp.transports import loop
-from signoff.agent.event import TurnEnd
 from signoff.agent.modes import Option, mode_of, options, settings_of
-from signoff.agent.session_log import SessionLog
 from signoff.cli import wiring
 from signoff.cli.output import Output
 from signoff.cli.story import Story
@@ -34,13 +27,17 @@ from signoff.config import locations
 from signoff.config.layers import Configuration
 from signoff.domain.errors import ConfigUnreadable, Exit, SignoffError, UpstreamError
 from signoff.domain.settings import Audit, Redact
-from signoff.providers.provider import Image, Text
 from signoff.wire import acp_schema as schema
 from signoff.wire import jsonrpc
 
 if TYPE_CHECKING:
+    from signoff.acp.directory import Directory
+    from signoff.acp.prompting import Prompting
+    from signoff.agent.event import TurnEnd
+    from signoff.agent.session_log import SessionLog
     from signoff.agent.sessions import Sessions
     from signoff.ledger.redact import Redactor
+    from signoff.providers.provider import Image, Text
 
 COMMANDS: Mapping[str, str] = {
     "compact": "Condense the conversation to make room",
@@ -96,7 +93,7 @@ class Engines:
         values = {"mode": "ask", "model": models[0], "approval": loaded.settings.approval.value}
         return options(models), values
 
-    async def open(self, setup: Setup, log: SessionLog, around: Surroundings) -> Engine:
+    async def open(self, setup: Setup, log: "SessionLog", around: Surroundings) -> Engine:
         loaded = self._loaded(setup)
         if self._parts is None:
             self._parts = asyncio.ensure_future(asyncio.to_thread(_import_parts, loaded))
@@ -140,7 +137,7 @@ class _Opened:
 
     @classmethod
     async def of(
-        cls, output: Output, loaded: Configuration, setup: Setup, log: SessionLog, around: Surroundings
+        cls, output: Output, loaded: Configuration, setup: Setup, log: "SessionLog", around: Surroundings
     ) -> "_Opened":
         from signoff.cli.wiring_agent import Wants, opened_agent
 
@@ -200,20 +197,8 @@ def serve_over(output: Output, serving: ServeOptions) -> int:
 
 
 def agent_side(output: Output, serving: ServeOptions, story: Story) -> AgentSide:
-    settings = wiring.configuration(output).settings
-    masks = _Masks(settings.ledger.redact)
-    scope = Scope(serving.permission_scope)
     telemetry = Telemetry(story.sink, warn=output.warn, counts=story.counts)
     engines = Engines(output, serving)
-    manner = Manner(
-        permission=PermissionMode(serving.permission_mode),
-        asks_about_calls=scope.tools,
-        client_terminals=serving.client_terminals,
-        permission_timeout_s=serving.permission_timeout_ms / 1_000,
-        warn=output.warn,
-    )
-    directory = Directory(_sessions, engines, masks, manner, idle_s=_seconds(serving.session_ttl_ms))
-    prompting = Prompting(Terms(asks=scope.prompts, timeout_s=_seconds(serving.prompt_timeout_ms)), telemetry)
     profile = Profile(
         offered(),
         strict_version=serving.strict_version,
@@ -223,8 +208,38 @@ def agent_side(output: Output, serving: ServeOptions, story: Story) -> AgentSide
         authenticate=lambda method: _authenticate(engines),
     )
 
-    limits = Limits(in_flight_sends=serving.max_in_flight_sends)
-    return AgentSide(directory, prompting, profile, masks, telemetry, limits=limits, report=story.refused)
+    return AgentSide(
+        lambda: _directory(output, serving, engines),
+        lambda: _prompting(serving, telemetry),
+        profile,
+        telemetry,
+        limits=Limits(in_flight_sends=serving.max_in_flight_sends),
+        report=story.refused,
+    )
+
+
+def _directory(output: Output, serving: ServeOptions, engines: Engines) -> "Directory":
+    from signoff.acp.directory import Directory
+    from signoff.acp.live import Manner
+    from signoff.acp.permission import Mode, Scope
+
+    manner = Manner(
+        permission=Mode(serving.permission_mode),
+        asks_about_calls=Scope(serving.permission_scope).tools,
+        client_terminals=serving.client_terminals,
+        permission_timeout_s=serving.permission_timeout_ms / 1_000,
+        warn=output.warn,
+    )
+    masks = _Masks(wiring.configuration(output).settings.ledger.redact)
+    return Directory(_sessions, engines, masks, manner, idle_s=_seconds(serving.session_ttl_ms))
+
+
+def _prompting(serving: ServeOptions, telemetry: Telemetry) -> "Prompting":
+    from signoff.acp.permission import Scope
+    from signoff.acp.prompting import Prompting, Terms
+
+    terms = Terms(asks=Scope(serving.permission_scope).prompts, timeout_s=_seconds(serving.prompt_timeout_ms))
+    return Prompting(terms, telemetry)
 
 
 def _sessions() -> "Sessions":

@@ -1,16 +1,16 @@
 """A model without a model: it says again what the person said last."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from signoff.providers import pieces
-from signoff.providers.provider import ModelEvent, ModelRequest, Stopped, TextDelta, Usage
+from signoff.providers.provider import Message, ModelEvent, ModelRequest, Stopped, TextDelta, Usage
 
 
 class Echo:
     name = "echo"
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        answer = next((message.text for message in reversed(request.messages) if message.role == "user"), "")
+        answer = _said_last(request.messages)
         for piece in pieces.words(answer):
             yield TextDelta(piece)
         heard = len(answer.split())  # it listens to nothing else
@@ -22,3 +22,10 @@ class Echo:
 
     async def aclose(self) -> None:
         return None
+
+
+def _said_last(messages: Sequence[Message]) -> str:
+    for message in reversed(messages):
+        if message.role == "user":
+            return message.text
+    return ""
