@@ -65,7 +65,7 @@ def measure() -> list[Figure]:
         )
     pump, relay = prompt_latency(python(PUMP), python(RELAY))
     return [
-        at_least("text passed through", flow["cat"] / flow["pump"], 0.6, reference="cat | cat | cat"),
+        at_least("text passed through", flow["cat"] / flow["pump"], 0.6, reference="three cats in a pipe"),
         at_least(
             "dense progress events",
             flow["json events"] / flow["pump events"],
