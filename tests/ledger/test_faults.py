@@ -309,11 +309,12 @@ def swapped(path: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     ("meddle", "said"),
     [
-        (pathlib.Path.unlink, "somebody removed it"),
-        (swapped, "somebody put another file in its place"),
+        (pathlib.Path.unlink, "somebody removed, moved or replaced it"),
+        (lambda path: path.rename(path.with_name("moved")), "somebody removed, moved or replaced it"),
+        (swapped, "somebody removed, moved or replaced it"),
         (lambda path: os.truncate(path, 10), "somebody cut it short"),
     ],
-    ids=["removed", "replaced", "cut short"],
+    ids=["removed", "moved", "replaced", "cut short"],
 )
 @pytest.mark.parametrize("calls", [1, 40], ids=["a quiet run", "a busy one, with room made ahead"])
 def test_nothing_is_allowed_once_somebody_meddled_with_the_file(

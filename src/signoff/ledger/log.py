@@ -17,7 +17,7 @@ from typing import Self
 from signoff.domain.errors import LedgerUnwritable
 from signoff.ledger.chain import Chain
 from signoff.ledger.paper import Disk, Paper
-from signoff.ledger.place import SUFFIX, StrPath, open_new
+from signoff.ledger.place import StrPath, open_new
 from signoff.ledger.prepare import Preparation, Redacts
 from signoff.ledger.records import Close, Decision, Genesis, Record
 from signoff.ledger.redact import Redactor
@@ -138,7 +138,7 @@ class Ledger:
         The genesis record names the level of redaction; without a redactor of the caller's, that level is applied.
         """
         prepare = Preparation(redactor or Redactor(genesis.redact), key)
-        ledger = cls(Paper(run_id + SUFFIX, open_new(directory, run_id), disk or Disk()), run_id, prepare, clock)
+        ledger = cls(Paper(open_new(directory, run_id), disk or Disk()), run_id, prepare, clock)
         ledger._committer.start()
         ledger.submit(genesis)
         return ledger

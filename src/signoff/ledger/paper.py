@@ -4,7 +4,8 @@ A sync after an append also commits the file's new size to the file system's jou
 is the data alone. So a run that syncs often gets a stretch of spaces behind its records. They have no end of line: to a
 reader they are the beginning of a record that is not there yet. Closing cuts them off.
 
-What was written counts only while it can be found: each write first looks whether the file still has its name and length.
+What was written counts only while it can be found: each write first looks whether the file still has its name and length. Not
+by a stat: since Linux 6.13 the write after one dirties the inode with a finer time, and the sync takes a quarter longer.
 """
 
 import errno
@@ -34,10 +35,9 @@ class Disk:
 class Paper:
     """A ledger's file and its directory. For one thread at a time, whichever it is."""
 
-    def __init__(self, name: str, descriptors: tuple[int, int], disk: Disk) -> None:
-        self._name = name
+    def __init__(self, descriptors: tuple[int, int], disk: Disk) -> None:
         self._file, self._folder = descriptors
-        self._number = os.fstat(self._file).st_ino
+        self._place = _place(self._file)
         self._disk = disk
         self._end = 0  # of the records
         self._room_end = 0  # of what was written ahead
@@ -80,13 +80,9 @@ class Paper:
         self.quick = time.monotonic() - before < QUICK
 
     def _look(self) -> None:
-        try:
-            found = os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
-        except FileNotFoundError:
-            raise OSError(errno.ESTALE, "somebody removed it") from None
-        if found.st_ino != self._number:
-            raise OSError(errno.ESTALE, "somebody put another file in its place")
-        if found.st_size < max(self._end, self._room_end):
+        if _place(self._file) != self._place:
+            raise OSError(errno.ESTALE, "somebody removed, moved or replaced it")
+        if os.lseek(self._file, 0, os.SEEK_END) < max(self._end, self._room_end):
             raise OSError(errno.ESTALE, "somebody cut it short")
 
     @property
@@ -106,3 +102,11 @@ class Paper:
     def close(self) -> None:
         os.close(self._file)
         os.close(self._folder)
+
+
+def _place(file: int) -> str | None:
+    """Where it can be found by its name; None where the system does not tell."""
+    try:
+        return os.readlink(f"/proc/self/fd/{file}")
+    except FileNotFoundError:
+        return None
