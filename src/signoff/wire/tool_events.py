@@ -150,7 +150,7 @@ def read_block(block: bytes, prefixed: bool, bare: bool) -> list[ToolEvent] | No
         events = _progress.decode_lines(block)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    if len(events) != lines or _keys_of(events) != block.count(b'":'):
+    if len(events) != lines or not _each_key_once(events, block.count(b'":')):
         return None
     try:
         for stamp in {event.ts for event in events}:
@@ -218,15 +218,22 @@ def _keys_within(value: Any) -> int:
     return sum(map(_keys_within, value)) if isinstance(value, list) else 0
 
 
-def _keys_of(events: list[ToolProgress]) -> int:
-    """How many keys flat progress lines must have; any other count takes the slow, strict road."""
-    absent = (
-        [event.message for event in events].count(None)
-        + [event.percent for event in events].count(None)
-        + [event.run_id for event in events].count(None)
-        + [event.nonce for event in events].count(None)
-    )
-    return 9 * len(events) - absent
+def _each_key_once(events: list[ToolProgress], keys: int) -> bool:
+    """Whether flat progress lines have only keys that were read, and none twice; any other takes the slow, strict road.
+
+    As soon as what is known to be there makes up all the keys, there is nothing else to look for.
+    """
+    known = 5 * len(events)
+    for found in (
+        lambda: [event.percent for event in events],
+        lambda: [event.message for event in events],
+        lambda: [event.nonce for event in events],
+        lambda: [event.run_id for event in events],
+    ):
+        if known == keys:
+            return True
+        known += len(events) - found().count(None)
+    return known == keys
 
 
 def _check_id(name: str) -> None:
