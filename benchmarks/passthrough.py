@@ -18,7 +18,7 @@ from benchmarks.undisturbed import undisturbed
 from signoff.wire.tool_events import ToolProgress, encode
 
 TEXT_MB = 200
-EVENTS = 200_000
+EVENTS = 500_000
 TIMES = 8  # the file is sent so often, so that starting Python does not count as passing text through
 TURNS = 150
 PROMPTS = 100  # in a turn
