@@ -74,10 +74,12 @@ def test_what_lies_inside_another_root_is_named_once() -> None:
 
 
 def test_path_into_another_home_opens_the_known_toolchain_there_with_its_secrets_masked() -> None:
-    look = Listing("/root/.cargo/bin/cargo", "/root/.cargo/credentials.toml", "/root/secret", "/root/bin/tool")
-    assert plan({"HOME": HOME, "PATH": "/root/.cargo/bin:/root/bin"}, look) == (
-        Toolchain("cargo", "/root/.cargo", "/root/.cargo", ("/root/.cargo/credentials.toml",)),
-        Toolchain("found in PATH", "/root/bin", "/root/bin"),
+    look = Listing(
+        "/home/eve/.cargo/bin/cargo", "/home/eve/.cargo/credentials.toml", "/home/eve/secret", "/home/eve/bin/tool"
+    )
+    assert plan({"HOME": HOME, "PATH": "/home/eve/.cargo/bin:/home/eve/bin"}, look) == (
+        Toolchain("cargo", "/home/eve/.cargo", "/home/eve/.cargo", ("/home/eve/.cargo/credentials.toml",)),
+        Toolchain("found in PATH", "/home/eve/bin", "/home/eve/bin"),
     )
 
 
